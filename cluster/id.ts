@@ -52,7 +52,7 @@ export function isId(text: string): boolean {
 }
 
 /** Parts of an id that `isId` holds for. */
-export function partsOf(id: string): IdParts {
+export function parseId(id: string): IdParts {
   const high = Number.parseInt(id.slice(19, 23), 16) & 0x3fff
   return {
     ms: Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16),
@@ -92,7 +92,7 @@ export function entryIdOf(id: string): string {
 
 /** The rank of an id within its shard, without its random bits: `<ms>-<counter>`. It rises with the ids. */
 export function rankOf(id: string): string {
-  const { ms, counter } = partsOf(id)
+  const { ms, counter } = parseId(id)
   return `${ms}-${counter}`
 }
 
@@ -186,7 +186,7 @@ export function idOfShort(short: string): string {
 /** A maker for one shard that continues above `last` ('' for none). `random` returns a number in [0, 1). */
 export function makeIds({ shard, last, random }: { shard: number; last: string; random: () => number }): IdMaker {
   assert(shard >= 0 && shard < 4096, 'Shard out of range', { shard })
-  const before = last === '' ? null : partsOf(last)
+  const before = last === '' ? null : parseId(last)
   let ms = before?.ms ?? 0
   let counter = before?.counter ?? -1
   let given = last

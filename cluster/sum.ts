@@ -43,7 +43,7 @@ export function damagedValues(): ReadonlyMap<string, number> {
 
 /** The value as it is stored. */
 export function withSum(text: string): string {
-  return text + suffixOf(text)
+  return text + formatSuffix(text)
 }
 
 /**
@@ -54,7 +54,7 @@ export function withoutSum(stored: string, name: string): string {
   const at = stored.length - SUFFIX_CHARS
   if (at < 0 || (stored.charCodeAt(at) !== MARK_CODE && stored.charCodeAt(at + 1) !== MARK_CODE)) return stored
   const text = stored.slice(0, at)
-  if (stored.endsWith(suffixOf(text))) return text
+  if (stored.endsWith(formatSuffix(text))) return text
   if (endsWithoutSum(stored.slice(-SUM_CHARS))) return stored
   throw damagedValue(name)
 }
@@ -77,13 +77,13 @@ export function unlessDamaged<Value>(read: () => Value): Value | null {
   }
 }
 
-function suffixOf(text: string): string {
-  const sum = sumOf(text)
+function formatSuffix(text: string): string {
+  const sum = computeSum(text)
   return MARK + PAIRS[sum >>> 20]! + PAIRS[(sum >>> 8) & 0xfff]! + PAIRS[(sum & 0xff) << 4]!
 }
 
 /** CRC32 of a text in UTF-8. A call of zlib costs more than a short text. */
-function sumOf(text: string): number {
+function computeSum(text: string): number {
   const { length } = text
   if (length > SHORT_CHARS_MAX) return crc32(text)
   let sum = -1

@@ -18,7 +18,7 @@ export type AskResult =
   | Failed
   | { readonly kind: 'silent' }
 
-export type Source = 'local' | 'mailbox' | 'claim' | 'outcome' | 'timer' | 'free' | 'index'
+export type WorkSource = 'local' | 'mailbox' | 'claim' | 'outcome' | 'timer' | 'free' | 'index'
 
 /** The entry of a mailbox that brought commands. */
 export interface Origin {
@@ -30,7 +30,7 @@ export interface Origin {
 }
 
 export interface Work {
-  readonly source: Source
+  readonly source: WorkSource
   readonly type: CommandType
   readonly command: Command
   /** Store time after which the ask may no longer become true; 0 for none. */
@@ -61,7 +61,7 @@ export type Ask = (shard: number, command: Command) => Promise<AskResult>
 
 /** Work without an asker: `source` and its subject. */
 export function internalWork(
-  source: Source,
+  source: WorkSource,
   type: CommandType,
   { command, lane, item, cameAtMs }: { command: Command; lane: string; item: string; cameAtMs: number },
 ): Work {

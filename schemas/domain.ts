@@ -7,7 +7,7 @@
 import type { FromSchema } from 'json-schema-to-ts'
 
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts'
-import { INSTANT, INSTANT_OR_NULL, objectOf, UUID, UUID_OR_NULL } from './shape.ts'
+import { INSTANT, INSTANT_OR_NULL, strictObject, UUID, UUID_OR_NULL } from './shape.ts'
 
 /** Body of POST /v1/domains. */
 export const DOMAIN_BODY = {
@@ -71,7 +71,7 @@ const DOMAIN_PROPERTIES = {
   recommended: {
     type: 'array',
     maxItems: 2,
-    items: objectOf({
+    items: strictObject({
       type: { const: 'TXT' },
       host: { type: 'string' },
       value: { type: 'string' },

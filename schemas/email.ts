@@ -10,7 +10,7 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 
-import { branchOf } from './error.ts'
+import { makeErrorBranch } from './error.ts'
 import {
   ADDRESS_NAME_CHARS_MAX,
   ATTACHMENT_NAME_CHARS_MAX,
@@ -168,7 +168,7 @@ const MESSAGE_REFUSAL_CODES: readonly RefusalCode[] = [
 
 /** A message of a partial batch that was refused. Spec batch.partial */
 export const MESSAGE_REFUSAL = {
-  anyOf: REFUSALS.filter(({ code }) => MESSAGE_REFUSAL_CODES.includes(code)).map(branchOf),
+  anyOf: REFUSALS.filter(({ code }) => MESSAGE_REFUSAL_CODES.includes(code)).map(makeErrorBranch),
 }
 
 /**

@@ -4,7 +4,7 @@
  * Spec error.body, error.issues
  */
 
-import { REFUSALS, type Refusal, type RefusalCode } from './refusals.ts'
+import { REFUSALS, type RefusalCode, type RefusalRow } from './refusals.ts'
 
 /** One invalid field: where (dotted, empty for the whole body) and why. */
 export interface Issue {
@@ -20,7 +20,7 @@ export interface ErrorBody {
 }
 
 /** Schema of the body of one refusal. */
-export function branchOf(refusal: Refusal) {
+export function makeErrorBranch(refusal: RefusalRow) {
   const extras = Object.keys(refusal.fields).filter((field) => !refusal.optional.includes(field))
   return {
     type: 'object',
@@ -31,4 +31,4 @@ export function branchOf(refusal: Refusal) {
 }
 
 /** Schema that the body of every refusal satisfies. */
-export const ERROR = { anyOf: REFUSALS.map(branchOf) }
+export const ERROR = { anyOf: REFUSALS.map(makeErrorBranch) }

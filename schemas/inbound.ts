@@ -6,7 +6,7 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 import { MAILBOX_HASH_CHARS_MAX, PAGE_DEFAULT, PAGE_MAX } from './limits.ts'
-import { INSTANT, INSTANT_OR_NULL, objectOf, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
+import { INSTANT, INSTANT_OR_NULL, strictObject, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 const TEXT = { type: 'string' } as const
@@ -66,7 +66,7 @@ export type DkimVerdict = (typeof DKIM_VERDICTS)[number]
 export type ArcVerdict = (typeof ARC_VERDICTS)[number]
 export type DmarcPolicy = (typeof DMARC_POLICIES)[number]
 
-export const AUTHENTICATION = objectOf({
+export const AUTHENTICATION = strictObject({
   spf: { enum: SPF_VERDICTS },
   spfHelo: { enum: SPF_VERDICTS },
   dkim: { enum: DKIM_VERDICTS },
@@ -76,7 +76,7 @@ export const AUTHENTICATION = objectOf({
   checkedAt: INSTANT_OR_NULL,
 })
 
-const PERSON = objectOf({ address: TEXT, name: TEXT_OR_NULL })
+const PERSON = strictObject({ address: TEXT, name: TEXT_OR_NULL })
 const PEOPLE = { type: 'array', items: PERSON } as const
 
 /** Fields of both forms of the event and of the summary. */
@@ -95,7 +95,7 @@ export const RECEIVED_REFERENCE = {
 } as const
 
 /** Spec inbound.attachment: without its bytes. */
-const RECEIVED_FILE = objectOf({
+const RECEIVED_FILE = strictObject({
   position: COUNT,
   name: TEXT_OR_NULL,
   contentType: TEXT,
@@ -108,7 +108,7 @@ const FROM = { ...PERSON, type: ['object', 'null'] } as const
 
 /** Fields that expire with the content. */
 export const RECEIVED_CONTENT = {
-  envelope: { ...objectOf({ sender: TEXT_OR_NULL }), type: ['object', 'null'] },
+  envelope: { ...strictObject({ sender: TEXT_OR_NULL }), type: ['object', 'null'] },
   from: FROM,
   replyTo: PEOPLE,
   to: PEOPLE,
@@ -120,7 +120,7 @@ export const RECEIVED_CONTENT = {
   messageIdHeader: TEXT_OR_NULL,
   inReplyTo: TEXT_OR_NULL,
   references: { type: 'array', items: TEXT },
-  headers: { type: 'array', items: objectOf({ name: TEXT, value: TEXT }) },
+  headers: { type: 'array', items: strictObject({ name: TEXT, value: TEXT }) },
   text: TEXT_OR_NULL,
   html: TEXT_OR_NULL,
   attachments: { type: 'array', items: RECEIVED_FILE },
@@ -136,10 +136,10 @@ const SUMMARY_PROPERTIES = {
   date: INSTANT_OR_NULL,
 } as const
 
-export const RECEIVED_SUMMARY = objectOf(SUMMARY_PROPERTIES)
+export const RECEIVED_SUMMARY = strictObject(SUMMARY_PROPERTIES)
 
 /** Answer of GET /v1/inbound/{id}. */
-export const RECEIVED_MESSAGE = objectOf({ ...SUMMARY_PROPERTIES, ...RECEIVED_CONTENT })
+export const RECEIVED_MESSAGE = strictObject({ ...SUMMARY_PROPERTIES, ...RECEIVED_CONTENT })
 
 /** Body of POST /v1/inbound/search; every given filter must match. */
 export const RECEIVED_SEARCH = {
@@ -158,7 +158,7 @@ export const RECEIVED_SEARCH = {
 } as const
 
 /** Answer of POST /v1/inbound/search. */
-export const RECEIVED_LIST = objectOf({
+export const RECEIVED_LIST = strictObject({
   messages: { type: 'array', maxItems: PAGE_MAX, items: RECEIVED_SUMMARY },
   next: UUID_OR_NULL,
 })

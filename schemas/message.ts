@@ -20,8 +20,8 @@ import {
   INSTANT,
   INSTANT_OR_NULL,
   INTEGER_OR_NULL,
-  objectOf,
   PRINTABLE,
+  strictObject,
   TEXT_MAP,
   TEXT_OR_NULL,
   UUID,
@@ -80,7 +80,7 @@ const MS_OR_NULL = { type: ['integer', 'null'], minimum: 0 } as const
 
 /** Spec message.route */
 export const ATTEMPT_ROUTE = {
-  ...objectOf({
+  ...strictObject({
     host: { type: 'string', description: 'Name of the mail server that the attempt ended at' },
     address: { ...TEXT_OR_NULL, description: 'Its IP address; null if none was connected to' },
     sourceAddress: { ...TEXT_OR_NULL, description: 'Local IP address of the connection; null without a session' },

@@ -11,7 +11,7 @@ import { OPERATOR_ROLES } from './operator/role.ts'
 import { INSTANT, UUID } from './shape.ts'
 
 /** One row, with the meaning of a code in an answer. */
-export interface Refusal {
+export interface RefusalRow {
   readonly code: string
   readonly status: number
   /** Extra fields of the body, each required unless named in `optional`. */
@@ -52,7 +52,7 @@ function row<Code extends string>(
   fields: Record<string, object> = {},
   optional: readonly string[] = [],
 ) {
-  return { code, status, message, fields, optional } satisfies Refusal
+  return { code, status, message, fields, optional } satisfies RefusalRow
 }
 
 export const REFUSALS = [

@@ -7,7 +7,7 @@
 import type { FromSchema } from 'json-schema-to-ts'
 
 import { PAGE_DEFAULT, PAGE_MAX } from './limits.ts'
-import { INSTANT, objectOf, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
+import { INSTANT, strictObject, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 
 const TEXT = { type: 'string' } as const
 
@@ -15,7 +15,7 @@ const TEXT = { type: 'string' } as const
 const REQUEST_RESULTS = ['answered', 'refused'] as const
 
 /** One request, without its body and addresses. */
-export const REQUEST_ENTRY = objectOf({
+export const REQUEST_ENTRY = strictObject({
   requestId: UUID,
   receivedAt: INSTANT,
   /** Server of the key; null for an account key. */
@@ -53,7 +53,7 @@ export const REQUEST_SEARCH = {
   additionalProperties: false,
 } as const
 
-export const REQUEST_LIST = objectOf({
+export const REQUEST_LIST = strictObject({
   requests: { type: 'array', maxItems: PAGE_MAX, items: REQUEST_ENTRY },
   next: UUID_OR_NULL,
 })

@@ -26,7 +26,7 @@ export const PRINTABLE = {
 } as const
 
 /** An object with exactly these properties, all required. */
-export function objectOf<const Properties extends object>(properties: Properties) {
+export function strictObject<const Properties extends object>(properties: Properties) {
   const required = Object.keys(properties) as unknown as readonly (keyof Properties & string)[]
   return { type: 'object', properties, required, additionalProperties: false } as const
 }

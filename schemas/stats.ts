@@ -7,7 +7,7 @@
 import type { FromSchema } from 'json-schema-to-ts'
 
 import { STATS_ROWS_MAX } from './limits.ts'
-import { INSTANT, INTEGER_OR_NULL, objectOf, UUID } from './shape.ts'
+import { INSTANT, INTEGER_OR_NULL, strictObject, UUID } from './shape.ts'
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 
@@ -30,7 +30,7 @@ export const STATS_QUERY = {
 } as const
 
 /** Recipients of one stream in one hour or day, with each event counted at its own time. */
-export const STATS_ENTRY = objectOf({
+export const STATS_ENTRY = strictObject({
   at: INSTANT,
   streamId: UUID,
   accepted: COUNT,
@@ -44,7 +44,7 @@ export const STATS_ENTRY = objectOf({
 })
 
 /** Outcomes of one group in one hour, day or period: each event is counted at its own time. */
-export const STATS_GROUP = objectOf({
+export const STATS_GROUP = strictObject({
   at: INSTANT,
   group: { type: 'string', description: 'Site, class or stream id; `other` for all beyond the bounds' },
   delivered: COUNT,
@@ -54,7 +54,7 @@ export const STATS_GROUP = objectOf({
   complained: COUNT,
   unsubscribed: COUNT,
   handOver: {
-    ...objectOf({
+    ...strictObject({
       p50Ms: { ...INTEGER_OR_NULL, description: 'Half of the deliveries took at most this long' },
       p95Ms: { ...INTEGER_OR_NULL, description: '95 % of the deliveries took at most this long' },
     }),
@@ -66,7 +66,7 @@ export const STATS_GROUP = objectOf({
  * Answer of GET /v1/stats, the earliest first; an hour or day in which nothing happened is left out. With `groupBy` the
  * counts are in `groups`, otherwise in `stats`.
  */
-export const STATS = objectOf({
+export const STATS = strictObject({
   stats: { type: 'array', maxItems: STATS_ROWS_MAX, items: STATS_ENTRY },
   groups: {
     type: 'array',

@@ -22,8 +22,8 @@ import {
   INSTANT,
   INSTANT_OR_NULL,
   INTEGER_OR_NULL,
-  objectOf,
   PRINTABLE,
+  strictObject,
   TEXT_MAP,
   TEXT_OR_NULL,
   UUID,
@@ -197,7 +197,7 @@ export const DELIVERY = {
 /**
  * A delivery of a message's event, with its webhook and the details that identify the event among those of the message.
  */
-export const MESSAGE_DELIVERY = objectOf({
+export const MESSAGE_DELIVERY = strictObject({
   ...DELIVERY_PROPERTIES,
   webhookId: UUID,
   recipient: TEXT,
@@ -205,7 +205,7 @@ export const MESSAGE_DELIVERY = objectOf({
 })
 
 /** Answer of GET /v1/messages/{id}/deliveries. */
-export const MESSAGE_DELIVERY_LIST = objectOf({
+export const MESSAGE_DELIVERY_LIST = strictObject({
   deliveries: { type: 'array', maxItems: PAGE_MAX, items: MESSAGE_DELIVERY },
   next: UUID_OR_NULL,
 })
@@ -287,14 +287,14 @@ function messageEventBody(event: MessageEventName) {
     metadata: TEXT_MAP,
     test: { type: 'boolean' },
     event: { const: event },
-    details: objectOf(DETAILS[event]),
+    details: strictObject(DETAILS[event]),
   }
-  return objectOf(properties)
+  return strictObject(properties)
 }
 
 /** Spec event.catalogue: payload of a cap's event. */
 function capEventBody(event: CapEventName) {
-  return objectOf({
+  return strictObject({
     id: UUID,
     attempt: { type: 'integer', minimum: 1 },
     event: { const: event },
@@ -331,7 +331,7 @@ export const EVENT_BODIES: Readonly<Record<EventName, object>> = {
   unsubscribed: messageEventBody('unsubscribed'),
   cap_warning: capEventBody('cap_warning'),
   cap_reached: capEventBody('cap_reached'),
-  inbound: { oneOf: [objectOf(INBOUND_EVENT), objectOf(INBOUND_FULL)] },
+  inbound: { oneOf: [strictObject(INBOUND_EVENT), strictObject(INBOUND_FULL)] },
 }
 
 /** Body of POST /v1/events/search. */
@@ -359,7 +359,7 @@ export const EVENT_SEARCH = {
 } as const
 
 /** Answer of POST /v1/events/search. */
-export const EVENT_LIST = objectOf({
+export const EVENT_LIST = strictObject({
   events: {
     type: 'array',
     maxItems: EVENTS_PAGE_MAX,

@@ -10,7 +10,7 @@ import type { Command } from 'commander'
 import t from 'tap'
 import { CLIENT_SETTINGS, SETTINGS, type Setting } from '../schemas/config.ts'
 import { makeDeclarations } from '../schemas/document/declarations.ts'
-import { exampleOf } from '../schemas/document/example.ts'
+import { makeExample } from '../schemas/document/example.ts'
 import { makeOpenapi } from '../schemas/document/openapi.ts'
 import { COMMON, makeReference } from '../schemas/document/reference.ts'
 import { REFUSALS } from '../schemas/refusals.ts'
@@ -181,7 +181,7 @@ ${leaves(
 
 function eventsText(): string {
   const events = Object.entries(EVENT_BODIES).map(([name, schema]) => {
-    const example = exampleOf(schema) as Record<string, unknown>
+    const example = makeExample(schema) as Record<string, unknown>
     const body = { ...example, ...EVENT_DETAILS[name] }
     return `## ${name}\n\n${EVENT_MEANINGS[name as EventName]}\n\n\`\`\`json\n${JSON.stringify(body, null, 2)}\n\`\`\``
   })

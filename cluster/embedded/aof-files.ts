@@ -73,7 +73,7 @@ export function readAofFiles(directory: string): AofFiles | null {
   const folder = join(directory, AOF_DIRECTORY)
   const names = readNames(folder)
   const sizes = new Map<string, number>()
-  for (const name of names) if (fileOf(name) !== null) sizes.set(name, statSync(join(folder, name)).size)
+  for (const name of names) if (parseAofName(name) !== null) sizes.set(name, statSync(join(folder, name)).size)
   const isThere = names.includes(`${AOF_NAME}.manifest`)
   if (!isThere && sizes.size === 0) return null
   const manifest = isThere ? readFileSync(manifestPath(directory), 'utf8') : null
@@ -95,7 +95,7 @@ export function removeHalfWritten(directory: string): readonly string[] {
  * file systems (FUSE, NFS) the size that stat(2) reports runs ahead of the bytes that read(2) returns.
  * Throws what the file system throws.
  */
-export function tailOf(path: string, end: number): string | null {
+export function readTail(path: string, end: number): string | null {
   const bytes = Buffer.alloc(Math.min(TAIL_BYTES, end))
   const file = openSync(path, 'r')
   try {
@@ -109,7 +109,7 @@ export function tailOf(path: string, end: number): string | null {
  * The newest whole set among the files that exist. The last base and the later files; null if one is missing.
  */
 export function newestSet({ named, sizes }: AofFiles): AofFile[] | null {
-  const there = [...sizes.keys()].flatMap((name) => fileOf(name) ?? []).sort((a, b) => a.seq - b.seq)
+  const there = [...sizes.keys()].flatMap((name) => parseAofName(name) ?? []).sort((a, b) => a.seq - b.seq)
   const base = there.filter(({ type }) => type === 'b').at(-1)
   if (base === undefined) return null
   const highest = highestOf(named)
@@ -125,7 +125,7 @@ export function filesAbove({ named, sizes }: AofFiles): string[] {
   const highest = highestOf(named)
   // Redis creates a file before the manifest names it. An empty file, or a base alone, is left over from a crash.
   return [...sizes].flatMap(([name, bytes]) => {
-    const file = fileOf(name)
+    const file = parseAofName(name)
     return file?.type === 'i' && bytes > 0 && file.seq > highest ? [name] : []
   })
 }
@@ -135,7 +135,7 @@ function highestOf(named: readonly AofFile[]): number {
 }
 
 /** `appendonly.aof.<n>.base.rdb`, `.base.aof` or `.incr.aof`; null for any other name. */
-function fileOf(name: string): AofFile | null {
+function parseAofName(name: string): AofFile | null {
   const [, seq, kind] = /^appendonly\.aof\.(\d+)\.(base\.(?:rdb|aof)|incr\.aof)$/.exec(name) ?? []
   if (seq === undefined) return null
   return { name, seq: Number(seq), type: kind === 'incr.aof' ? 'i' : 'b' }

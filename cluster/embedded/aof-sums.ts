@@ -118,7 +118,7 @@ function truncateBehind(path: string, blocks: readonly Block[], size: number): r
 }
 
 /** Why damaged files are not loaded, with the next step. */
-export function damageOf(directory: string, { path, damaged }: SumsFound): Error {
+export function makeDamageError(directory: string, { path, damaged }: SumsFound): Error {
   const [first] = damaged
   const more = damaged.length === 1 ? '' : ` and ${damaged.length - 1} other blocks`
   return new Error(

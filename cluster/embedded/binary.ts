@@ -58,7 +58,7 @@ export async function findRedisBinary(): Promise<RedisBinary> {
 /** The same; null when there is none. @throws Error when there is only one that is too old */
 export async function searchRedis(): Promise<RedisBinary | null> {
   for (const { command, versionMin } of PROGRAMS) {
-    const text = await versionOf(command)
+    const text = await askVersion(command)
     if (text === null) continue
     const [, version = '', major, minor] = /v=((\d+)\.(\d+)[^ ]*)/.exec(text) ?? []
     const isNew = Number(major) > versionMin[0] || (Number(major) === versionMin[0] && Number(minor) >= versionMin[1])
@@ -119,7 +119,7 @@ export function memoryBytesDefault(): number {
 }
 
 /** The version that a program prints, or null if there is no such program on the PATH. */
-async function versionOf(command: string): Promise<string | null> {
+async function askVersion(command: string): Promise<string | null> {
   try {
     return (await run(command, ['--version'], { timeout: VERSION_MS_MAX })).stdout
   } catch (error) {

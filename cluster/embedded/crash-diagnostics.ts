@@ -52,18 +52,18 @@ export function describeEnd(directory: string, pid: number | null): string {
 
 /** The state of a process, by its id. */
 export function describeProcess(pid: number): string {
-  const [state = 'X'] = statOf(pid)
+  const [state = 'X'] = readProcessStat(pid)
   return `redis-server ${pid} ${STATES[state]?.(pid) ?? 'runs'}`
 }
 
 /** A process that is ending gives its memory back before its connections end. */
 function isRunning(pid: number): boolean {
-  const fields = statOf(pid)
+  const fields = readProcessStat(pid)
   return !['Z', 'X', undefined].includes(fields[0]) && fields[MEMORY_FIELD] !== '0'
 }
 
 /** Fields of /proc/<pid>/stat from the state on; empty if there is no such process. */
-function statOf(pid: number): string[] {
+function readProcessStat(pid: number): string[] {
   const text = readText(`/proc/${pid}/stat`)
   return text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' ')
 }

@@ -22,7 +22,7 @@ export interface Breach {
 }
 
 /** The settings among `flat` (name, value, ...) that break `durability`. A missing setting counts as broken. */
-export function breachesOf(flat: readonly string[], durability: Durability): Breach[] {
+export function findBreaches(flat: readonly string[], durability: Durability): Breach[] {
   const values = new Map<string, string>()
   for (let at = 0; at < flat.length; at += 2) values.set(flat[at] ?? '', flat[at + 1] ?? '')
   const fsync = appendFsync(durability)
@@ -47,7 +47,7 @@ export function isRewriting(info: string): boolean {
 /** Reads the settings and repairs broken ones. Returns the breaches, before anything is on disk. */
 export async function setRight(client: Redis, durability: Durability): Promise<Breach[]> {
   const flat = (await client.call('CONFIG', 'GET', ...DURABLE_SETTINGS)) as string[]
-  const breaches = breachesOf(flat, durability)
+  const breaches = findBreaches(flat, durability)
   // The file comes last: from then on it is written under the other settings.
   for (const { name, must } of breaches.toReversed()) await client.config('SET', name, must)
   return breaches

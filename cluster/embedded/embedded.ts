@@ -26,7 +26,7 @@ import { describeEnd, describeSilence } from './crash-diagnostics.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { setRight, writtenWhole } from './durable.ts'
 import { livingRedisPid, strandedRedisPid } from './probe.ts'
-import { openStore, type Place } from './process.ts'
+import { openRedis, type Place } from './process.ts'
 import { watchRedisLog } from './redis-log.ts'
 import { type RescueLines, rescueStore } from './rescue.ts'
 import { StoreDirectory } from './store-directory.ts'
@@ -110,7 +110,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
     memoryBytes,
     mustHold,
   }
-  const opened = await openStore(place).catch((error: unknown) => {
+  const opened = await openRedis(place).catch((error: unknown) => {
     forget()
     throw error
   })
@@ -179,7 +179,7 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
 
   async function follow(client: Redis): Promise<void> {
     const sinceMs = performance.now()
-    const next = await runningOf(client)
+    const next = await askRunning(client)
     if (client.status === 'end') throw new Error('Redis exited right after its start')
     running = next
     client.once('end', () => {
@@ -202,7 +202,7 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
       await pause(waitMs, undefined, { signal: place.signal }).catch(() => undefined)
       if (place.signal.aborted) return
       try {
-        await follow((await openStore(place)).client)
+        await follow((await openRedis(place)).client)
         return onUp()
       } catch (error) {
         if (place.signal.aborted) return
@@ -239,7 +239,7 @@ function isTold(failures: number): boolean {
 }
 
 /** A second connection is opened while there is a socket; and which process it is can be asked while it answers. */
-async function runningOf(client: Redis): Promise<Running> {
+async function askRunning(client: Redis): Promise<Running> {
   const spare = client.duplicate()
   spare.on('error', () => undefined)
   await spare.connect()

@@ -12,7 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { cutUnreadableEnd, damageOfBase, isBadFormat, isDamagedBase } from './aof-end.ts'
 import { readAofFiles, removeHalfWritten } from './aof-files.ts'
-import { compareSums, damageOf, dropMissingSums } from './aof-sums.ts'
+import { compareSums, dropMissingSums, makeDamageError } from './aof-sums.ts'
 import { type Durability, findRedisBinary, redisArguments, type StoreLog } from './binary.ts'
 import { describeProcess, logTail } from './crash-diagnostics.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
@@ -55,7 +55,7 @@ export interface Place {
  * @returns an open connection to the store
  * @throws Error when a living redis does not answer, or none can be started; AbortError when `signal` ends the wait
  */
-export async function openStore(place: Place): Promise<{ client: Redis; adopted: boolean }> {
+export async function openRedis(place: Place): Promise<{ client: Redis; adopted: boolean }> {
   let silent = 0
   let loading = 0
   for (let step = 0; step < STEPS_MAX; ) {
@@ -160,7 +160,7 @@ async function refuseDamage({ directory, durability, log }: Place): Promise<void
   for (const found of await compareSums(directory, readAofFiles(directory)?.named ?? [])) {
     const { path, damaged, missing } = found
     if (damaged.length > 0) {
-      const damage = damageOf(directory, found)
+      const damage = makeDamageError(directory, found)
       if (durability !== 'memory' || !found.isLastOnly) throw damage
       log.warn({ reason: damage.message }, 'The end of what was accepted is damaged, as DURABILITY=memory allows')
     }

@@ -9,7 +9,7 @@
  */
 import { readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { AOF_DIRECTORY, AOF_NAME, isWholeManifest, parseManifest, tailOf } from './aof-files.ts'
+import { AOF_DIRECTORY, AOF_NAME, isWholeManifest, parseManifest, readTail } from './aof-files.ts'
 import { AofSums } from './aof-sums.ts'
 import { digestOfTail, writeMark } from './store-mark.ts'
 
@@ -127,10 +127,10 @@ export class StoreDirectory {
       const known = this.knownTails.get(name)
       // A file written to after a cut has a hole at its former end.
       const isCut = known !== undefined && status.size < known.bytes
-      const tail = known === undefined || isCut ? null : tailOf(place, known.bytes)
+      const tail = known === undefined || isCut ? null : readTail(place, known.bytes)
       if (known !== undefined && (isCut || (tail !== null && tail !== known.text)))
         return `${place} was cut or changed while Redis runs: it had ${known.bytes} bytes that are not there any more`
-      const text = tailOf(place, status.size)
+      const text = readTail(place, status.size)
       // Unreadable bytes are not marked as on disk; the next look finds them.
       if (text === null) return null
       sizes[name] = status.size

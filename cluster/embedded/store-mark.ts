@@ -26,7 +26,7 @@ import {
   manifestPath,
   newestSet,
   parseManifest,
-  tailOf,
+  readTail,
 } from './aof-files.ts'
 import { sumsPath } from './aof-sums.ts'
 
@@ -107,17 +107,17 @@ export function faultOfFiles(
   if (files.manifest === null)
     return refuse(
       `${folder} has ${files.sizes.size} append-only files but no manifest. Their data is not lost, but Redis would start empty ` +
-        `and replace them. ${mendOf(directory, files, mark)}`,
+        `and replace them. ${describeMend(directory, files, mark)}`,
     )
   if (files.sizes.size > 0 && !isWholeManifest(files.manifest))
     return refuse(
-      `${manifestPath(directory)} was truncated or changed. The data of its files is not lost. ${mendOf(directory, files, mark)}`,
+      `${manifestPath(directory)} was truncated or changed. The data of its files is not lost. ${describeMend(directory, files, mark)}`,
     )
   const above = filesAbove(files)
   if (above.length > 0)
     return refuse(
       `${folder} has ${above.join(', ')}, newer than the files of its manifest: an older copy replaced newer files. ` +
-        `The newer data still exists, but Redis would overwrite it. ${mendOf(directory, files, mark)} ` +
+        `The newer data still exists, but Redis would overwrite it. ${describeMend(directory, files, mark)} ` +
         `To continue with the older copy instead, move ${above.join(', ')} and ${markPath(directory)} away.`,
     )
   const missing = files.named.find(({ name }) => !files.sizes.has(name))
@@ -154,7 +154,7 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
         isCut: true,
       }
     const end = mark.ends?.[name]
-    const tail = tailOf(path, knownBytes)
+    const tail = readTail(path, knownBytes)
     if (end !== undefined && (tail === null || digestOfTail(tail) !== end))
       return {
         sentence:
@@ -168,7 +168,7 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
 }
 
 /** The step that names the right files again: those of the mark if all exist, otherwise the newest. */
-function mendOf(directory: string, files: AofFiles, mark: StoreMark | null): string {
+function describeMend(directory: string, files: AofFiles, mark: StoreMark | null): string {
   const known = mark === null ? [] : parseManifest(mark.manifest)
   const areThere = known.length > 0 && known.every(({ name }) => files.sizes.has(name))
   const set = areThere && mark !== null ? known : newestSet(files)

@@ -34,7 +34,7 @@ export class FactList {
 
   add(fact: Fact): void {
     if (fact.read !== 'fields') {
-      this.others.set(nameOf(fact), fact)
+      this.others.set(formatFactName(fact), fact)
       return
     }
     let known = this.fields.get(fact.key)
@@ -68,7 +68,7 @@ export class FactRounds {
     facts.forEach((fact, index) => {
       const value = values[index] ?? null
       if (fact.read !== 'fields') {
-        round.others.set(nameOf(fact), value)
+        round.others.set(formatFactName(fact), value)
         return
       }
       if (value instanceof Map) {
@@ -101,7 +101,7 @@ export class FactRounds {
   }
 
   other(fact: Fact): { seq: number; value: FactValue } | null {
-    const name = nameOf(fact)
+    const name = formatFactName(fact)
     for (const round of this.rounds) {
       const value = round.others.get(name)
       if (value !== undefined) return { seq: round.seq, value }
@@ -219,7 +219,7 @@ export class FactView implements Facts {
   }
 }
 
-function nameOf(fact: Fact): string {
+function formatFactName(fact: Fact): string {
   switch (fact.read) {
     case 'range':
       return `range ${fact.key} ${fact.from} ${fact.to} ${fact.count}`

@@ -37,7 +37,7 @@ export function statesToLoad(
   const take = (values: readonly FactValue[], nowMs: number): void => {
     const list = [...refs.values()]
     list.forEach((ref, index) => {
-      memory.loadEntity(ref, stateOf(ref, values[index] as readonly Entryish[], types), nowMs)
+      memory.loadEntity(ref, parseState(ref, values[index] as readonly Entryish[], types), nowMs)
     })
     const counters = values[list.length] as readonly (string | null)[] | undefined
     ;[...owners].forEach((owner, index) => {
@@ -57,7 +57,7 @@ export function isLoaded({ entities, counters }: StateAsk, memory: Memory): bool
 
 type Entryish = { readonly fields: readonly string[] }
 
-function stateOf(ref: Ref, entries: readonly Entryish[], types: EntityTable): unknown {
+function parseState(ref: Ref, entries: readonly Entryish[], types: EntityTable): unknown {
   const type = types.get(ref.kind)
   if (type === undefined) return new Fault('Unknown kind of entity', { kind: ref.kind })
   const entry = entries[0]

@@ -95,7 +95,7 @@ export function claimOps(
 }
 
 /** Items of a lane's head that are due and not under way here. */
-export function dueOf(
+export function findDue(
   head: readonly (readonly [item: string, score: number])[],
   { context, nowMs }: { context: ItemContext; nowMs: number },
 ): string[] {

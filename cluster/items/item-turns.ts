@@ -31,7 +31,7 @@ import {
   CLAIMS_MAX,
   type ClaimRow,
   claimFact,
-  dueOf,
+  findDue,
   formatWaiting,
   type ItemContext,
   isHeld,
@@ -87,7 +87,7 @@ function endIfLater(
   const head = laneHead(context.shard, lane)
   if (!facts.has(head)) return { kind: 'need', facts: [head] }
   // The item was found some time ago: another one may be due before it by now.
-  return dueOf(facts.sorted(head), { context, nowMs })[0] === item ? null : nothing(null)
+  return findDue(facts.sorted(head), { context, nowMs })[0] === item ? null : nothing(null)
 }
 
 /** An attempt has ended. If the lane was held by it, the lane is free. */
@@ -101,7 +101,7 @@ function letGo({ standing }: ItemContext, { lane, item, attempt }: OutcomeBody):
 
 /** The command that records how an attempt ended; in a serial lane its reply is the next claim, or null. */
 export function outcomeType(lane: LaneType, context: ItemContext): CommandType<OutcomeBody, Claim | null> {
-  const ended = endOf(lane, context)
+  const ended = makeOutcomeCommand(lane, context)
   if (lane.serial !== true) return ended
   return {
     ...ended,
@@ -116,7 +116,7 @@ export function outcomeType(lane: LaneType, context: ItemContext): CommandType<O
   }
 }
 
-function endOf(lane: LaneType, context: ItemContext): CommandType<OutcomeBody, null> {
+function makeOutcomeCommand(lane: LaneType, context: ItemContext): CommandType<OutcomeBody, null> {
   return {
     name: `outcome ${lane.prefix}`,
     frees: true,

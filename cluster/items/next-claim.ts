@@ -7,7 +7,7 @@
 import type { Context, Decision, Done, Facts, LaneType, OutcomeBody, PrepareBody, States } from '../behaviour.ts'
 import { laneHead } from '../facts/lane-heads.ts'
 import { claimsKey } from '../keyspace.ts'
-import { CLAIMS_MAX, claimFact, dueOf, type ItemContext, isHeld, makeClaim, parseClaim } from './claim.ts'
+import { CLAIMS_MAX, claimFact, findDue, type ItemContext, isHeld, makeClaim, parseClaim } from './claim.ts'
 import type { Claim } from './lane-runner.ts'
 
 /** The end of an attempt together with the claim of the next, if one is due. */
@@ -22,7 +22,7 @@ export function withNext(
   if (!facts.has(headFact)) return { kind: 'need', facts: [headFact] }
   // A late outcome that changes nothing leaves its item in place; if it is due again, it is first.
   const isMoved = [...(ended.done ?? []), ...(ended.due ?? [])].some(({ item }) => item === body.item)
-  const due = dueOf(facts.sorted(headFact), { context, nowMs: turn.nowMs })
+  const due = findDue(facts.sorted(headFact), { context, nowMs: turn.nowMs })
     .filter((item) => !(item === body.item && isMoved))
     .map((item): PrepareBody => ({ lane: body.lane, item }))
   const [laneItem, following] = due

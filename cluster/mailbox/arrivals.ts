@@ -37,17 +37,18 @@ export function parcelWorks({ id, parcelId, replyTo, body }: InboxEntry, done: n
   const origin = { parcelId, replyTo, count: commands.length }
   const works: Work[] = []
   for (let place = done; place < commands.length; place += 1)
-    works.push(workOf(commands[place]!, { id, origin, place }, came))
+    works.push(makeWork(commands[place]!, { id, origin, place }, came))
   return works
 }
 
-function workOf(
+function makeWork(
   { command, deadlineMs, bytes }: ParcelCommand,
   { id, origin, place }: { id: string; origin: Origin; place: number },
   { commands, cameAtMs }: Came,
 ): Work {
   const type = commands.get(command.name)
-  const said = type === undefined ? new Fault('Command is unknown', { name: command.name }) : commandOf(command, type)
+  const said =
+    type === undefined ? new Fault('Command is unknown', { name: command.name }) : unpackCommand(command, type)
   return {
     source: 'mailbox',
     type: type ?? UNKNOWN,
@@ -68,7 +69,7 @@ function workOf(
 }
 
 /** A command as its behaviour knows it. */
-function commandOf(command: Command, { wire }: CommandType): Command | Fault {
+function unpackCommand(command: Command, { wire }: CommandType): Command | Fault {
   if (wire === undefined) return command
   try {
     return { ...command, body: wire.unpack(command.body) }

@@ -8,7 +8,7 @@
  */
 import { sortableEntryId } from '../id.ts'
 import type { Bell } from '../store.ts'
-import { CALL_PARCELS_MAX, parcelIdOf } from './parcel.ts'
+import { CALL_PARCELS_MAX, readParcelId } from './parcel.ts'
 
 const SHARD = /^\d{1,5}$/
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
@@ -19,7 +19,7 @@ export class BellReader {
 
   /** A parcel has arrived, which the next bell may name. */
   parcel(bytes: Buffer): void {
-    const id = parcelIdOf(bytes)
+    const id = readParcelId(bytes)
     if (id === '') return
     // No call publishes more before its bell; parcels without bells must not accumulate.
     if (this.parcels.size >= CALL_PARCELS_MAX) this.parcels.clear()
@@ -30,11 +30,11 @@ export class BellReader {
   bells(text: string): Bell[] {
     const { parcels } = this
     if (parcels.size > 0) this.parcels = new Map()
-    return text.split('\n').flatMap((line) => bellOf(line, parcels))
+    return text.split('\n').flatMap((line) => parseBell(line, parcels))
   }
 }
 
-function bellOf(line: string, parcels: ReadonlyMap<string, Buffer>): Bell | [] {
+function parseBell(line: string, parcels: ReadonlyMap<string, Buffer>): Bell | [] {
   const [shard = '', id = '', before = '', parcelId = '', replyTo = ''] = line.split(' ')
   if (!SHARD.test(shard)) return []
   const body = parcels.get(parcelId)

@@ -76,7 +76,7 @@ export function packParcel(id: string, commands: readonly PackedCommand[]): Buff
 }
 
 /** The id of a parcel; '' if they are malformed. */
-export function parcelIdOf(bytes: Buffer): string {
+export function readParcelId(bytes: Buffer): string {
   return bytes.toString('latin1', 0, Math.max(0, bytes.indexOf(SPACE)))
 }
 
@@ -88,7 +88,7 @@ export function unpackParcel(bytes: Uint8Array): readonly ParcelCommand[] | null
   const [listBytes = -1, ...lengths] = buffer.toString('latin1', 0, end).split(' ').slice(1).map(Number)
   const listEnd = end + 1 + listBytes
   if (!(listBytes > 0) || lengths.reduce((sum, length) => sum + length, listEnd) !== buffer.length) return null
-  const rows = rowsOf(buffer.toString('utf8', end + 1, listEnd))
+  const rows = parseRows(buffer.toString('utf8', end + 1, listEnd))
   if (rows === null || rows.reduce((sum, row) => sum + row[3], 0) !== lengths.length) return null
   const jsonBytes = Math.ceil(listBytes / rows.length)
   let at = listEnd
@@ -105,7 +105,7 @@ export function unpackParcel(bytes: Uint8Array): readonly ParcelCommand[] | null
   })
 }
 
-function rowsOf(json: string): readonly Row[] | null {
+function parseRows(json: string): readonly Row[] | null {
   let rows: unknown
   try {
     rows = JSON.parse(json)

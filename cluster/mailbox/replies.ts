@@ -28,17 +28,17 @@ export function sliceOf(parcelId: string): number {
 /** The results in a published line; null if it is malformed. */
 export function parseTold(line: string): Results | null {
   const [slash, space] = [line.indexOf('/'), line.indexOf(' ')]
-  const results = slash < 0 || space < slash ? null : listOf(line.slice(space + 1))
+  const results = slash < 0 || space < slash ? null : parseList(line.slice(space + 1))
   const from = Number(line.slice(slash + 1, space))
   return results === null || !(from >= 0) ? null : { parcelId: line.slice(0, slash), from, results }
 }
 
 /** The results that the fields of a parcel hold, from place 0 up to the first field that cannot be read. */
-export function resultsOf(values: readonly string[]): readonly AskResult[] {
+export function parseResults(values: readonly string[]): readonly AskResult[] {
   const results: AskResult[] = []
   for (const value of values) {
     const space = value.indexOf(' ')
-    const list = listOf(value.slice(space + 1))
+    const list = parseList(value.slice(space + 1))
     // The following results would go to the wrong commands.
     if (list === null || list.length !== Number(value.slice(0, space))) break
     results.push(...list)
@@ -46,7 +46,7 @@ export function resultsOf(values: readonly string[]): readonly AskResult[] {
   return results
 }
 
-function listOf(json: string): readonly AskResult[] | null {
+function parseList(json: string): readonly AskResult[] | null {
   try {
     const list: unknown = JSON.parse(json)
     return Array.isArray(list) ? list : null

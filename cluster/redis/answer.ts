@@ -37,7 +37,7 @@ type Shown = string | false | readonly unknown[] | Readonly<Record<string, never
  * The verdict in an answer; `isOfCluster` for a node of a cluster. Any unknown answer is `torn`, because the written
  * part is unknown.
  */
-export function verdictOf(answer: StoreAnswer, isOfCluster = false): Verdict {
+export function parseVerdict(answer: StoreAnswer, isOfCluster = false): Verdict {
   if (answer.kind === 'error') return verdictOfError(answer.message, isOfCluster)
   if (answer.kind !== 'reply') return { kind: answer.kind }
   const [name, fact] = (Array.isArray(answer.value) ? answer.value : [answer.value]) as [unknown, unknown]
@@ -102,9 +102,9 @@ function factValue(fact: ViewFact, reply: Shown): FactValue {
     case 'newest':
       return listOf<[string, string[]]>(reply).map(([id, fields]): Entry => ({ id, fields }))
     case 'sorted':
-      return pairs(listOf<string>(reply)).map(([member, score]): [string, number] => [member, scoreOf(score)])
+      return pairs(listOf<string>(reply)).map(([member, score]): [string, number] => [member, parseScore(score)])
     case 'score':
-      return reply === false ? null : scoreOf(reply as string)
+      return reply === false ? null : parseScore(reply as string)
     case 'value':
       return reply === false ? null : (reply as string)
   }
@@ -121,20 +121,20 @@ function pairs(flat: readonly string[]): [string, string][] {
 }
 
 /** Redis writes infinities as `inf`, and zero now and then as `-0`. */
-function scoreOf(text: string): number {
+function parseScore(text: string): number {
   if (text === 'inf') return Number.POSITIVE_INFINITY
   return text === '-inf' ? Number.NEGATIVE_INFINITY : Number(text) + 0
 }
 
 /** Names and values of an answer that lists them in turn. */
-export function pairsOf(flat: readonly string[]): Map<string, string> {
+export function parseFlatPairs(flat: readonly string[]): Map<string, string> {
   const pairs = new Map<string, string>()
   for (let i = 0; i < flat.length; i += 2) pairs.set(flat[i]!, flat[i + 1]!)
   return pairs
 }
 
 /** The row of a shard, from META_FIELDS in their order. */
-export function metaOf(fields: readonly (string | null)[]): Meta {
+export function parseMeta(fields: readonly (string | null)[]): Meta {
   const [owner, token, seq, last, lid, cursor, outcomesCursor, tries, freed] = fields.map((field) => field ?? '')
   return {
     owner: owner ?? '',

@@ -18,7 +18,7 @@ import type {
   Replies,
   RepliesRequest,
 } from '../store.ts'
-import { verdictOf } from './answer.ts'
+import { parseVerdict } from './answer.ts'
 import { type RedisLink, runScript, type StoreAnswer } from './link.ts'
 import { bytesOfCommand } from './pack.ts'
 import { ENQUEUE, ENTRIES, OUTCOME, REPLIES, type Script, SHARD_ENQUEUE, SHARD_OUTCOME } from './scripts.ts'
@@ -45,7 +45,7 @@ export class RedisMailbox {
     const opened = this.links.enqueues()
     const link = opened instanceof Promise ? await opened : opened
     const { isOfCluster = false } = this.links
-    const calls = isOfCluster ? request.parcels.map((parcel) => [parcel]) : callsOf(request.parcels)
+    const calls = isOfCluster ? request.parcels.map((parcel) => [parcel]) : groupIntoCalls(request.parcels)
     const script = isOfCluster ? SHARD_ENQUEUE : ENQUEUE
     const sent = calls.map((parcels) => send(link, script, { ...request, parcels }))
     return sent.length === 1 ? sent[0]! : (await Promise.all(sent)).flat()
@@ -102,7 +102,7 @@ export class RedisMailbox {
 }
 
 /** Divides parcels into calls. */
-function callsOf(parcels: readonly Parcel[]): Parcel[][] {
+function groupIntoCalls(parcels: readonly Parcel[]): Parcel[][] {
   const calls: Parcel[][] = []
   let bytes = 0
   for (const parcel of parcels) {
@@ -127,15 +127,15 @@ async function send(link: RedisLink, script: Script, { replyTo, commandsMax, par
     args.push(String(shard), parcelId, String(count), said)
   }
   const answer = await runScript(link, script, bytesOfCommand(script.sha, keys, args))
-  return parcels.map((_parcel, place) => resultOf(answer, place))
+  return parcels.map((_parcel, place) => parseEnqueued(answer, place))
 }
 
-function resultOf(answer: StoreAnswer, place: number): Enqueued {
+function parseEnqueued(answer: StoreAnswer, place: number): Enqueued {
   if (answer.kind === 'reply') return (answer.value as number[])[place] === 1 ? 'ok' : 'busy'
   // An error of the store means either that nothing ran, or that a script without checks failed half way, so the
   // outcome is unknown.
   if (answer.kind === 'error') {
-    const { kind } = verdictOf(answer)
+    const { kind } = parseVerdict(answer)
     return kind === 'refused' || kind === 'away' ? 'unsent' : 'lost'
   }
   return answer.kind

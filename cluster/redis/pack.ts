@@ -13,7 +13,7 @@ import { journalKey, metaKey, toldStream } from '../keyspace.ts'
 import type { Commit, Joined, Merged } from '../store.ts'
 import { BulkWriter, bulk, commandBytes } from './bulk-writer.ts'
 import { PackWriter } from './message-pack.ts'
-import { type Look, looksOf } from './plain-ops.ts'
+import { collectLooks, type Look } from './plain-ops.ts'
 import { WHOLE } from './read-script.ts'
 import { COMMIT, FREEING_COMMIT, READ } from './scripts.ts'
 
@@ -59,7 +59,7 @@ export function packCommit(
   ]
   const script = commit.frees ? FREEING_COMMIT : COMMIT
   const keys = [metaKey(shard), journalKey(shard), ...merged.keys]
-  const looks = looksOf(merged, { shard, letters })
+  const looks = collectLooks(merged, { shard, letters })
   const told = [...(commit.told ?? [])].flatMap(([to, text]) => [toldStream(to), text])
   if (looks === null)
     return evalBytes(script.sha, { keys, args, packed: packOps(merged), last: [letters, '', ...told] })
@@ -84,7 +84,7 @@ export function packRead(facts: readonly ViewFact[]): { bytes: Buffer; pieces: r
       places.set(fact.key, place)
     }
     const before = commands.length
-    for (const [name, ...args] of commandsOf(fact)) commands.push({ name, place, args })
+    for (const [name, ...args] of makeReadCommands(fact)) commands.push({ name, place, args })
     pieces.push(commands.length - before)
   }
   assert(places.size <= KEYS_MAX, 'Too many keys in one read', { keys: places.size })
@@ -128,7 +128,7 @@ function packPlain({ commands }: Merged, looks: readonly Look[]): { packed: Buff
   const first = 2 + looks.length * 3
   let values = first
   for (const { count } of commands) values += count + 3
-  const { larges, places } = values > PLACES_MAX ? NO_LARGES : largesOf(commands, first)
+  const { larges, places } = values > PLACES_MAX ? NO_LARGES : collectLarge(commands, first)
   writer.reset()
   writer.list(values + places.length)
   writer.number(looks.length)
@@ -155,7 +155,7 @@ interface Larges {
 const NO_LARGES: Larges = { larges: [], places: [] }
 
 /** The large values of commands that come after `before` others. */
-function largesOf(commands: readonly Joined[], before: number): Larges {
+function collectLarge(commands: readonly Joined[], before: number): Larges {
   const larges: Uint8Array[] = []
   const places: number[] = []
   let place = before
@@ -231,7 +231,7 @@ interface EvalCall {
 }
 
 /** The commands that read a fact, without their key; none for zero fields, several for very many. */
-function commandsOf(fact: ViewFact): [string, ...string[]][] {
+function makeReadCommands(fact: ViewFact): [string, ...string[]][] {
   switch (fact.read) {
     case 'fields': {
       const { wholeMax, fields } = fact

@@ -42,7 +42,7 @@ interface KeyForm {
  * The looks that commands need, null unless all are plain. Takes letters of keys whose type is certain
  * (`KnownKeys.look`).
  */
-export function looksOf(
+export function collectLooks(
   { keys, commands }: Merged,
   { shard, letters }: { shard: number; letters: string },
 ): Look[] | null {

@@ -17,19 +17,19 @@ export interface Script {
   readonly sha: string
 }
 
-export const COMMIT = scriptOf(COMMIT_SCRIPT)
-export const FREEING_COMMIT = scriptOf(FREEING_COMMIT_SCRIPT)
-export const READ = scriptOf(READ_SCRIPT)
-export const ACQUIRE = scriptOf(ACQUIRE_SCRIPT)
-export const RELEASE = scriptOf(RELEASE_SCRIPT)
-export const HEARTBEAT = scriptOf(HEARTBEAT_SCRIPT)
-export const RETIRE = scriptOf(RETIRE_SCRIPT)
-export const ENQUEUE = scriptOf(ENQUEUE_SCRIPT)
-export const OUTCOME = scriptOf(OUTCOME_SCRIPT)
-export const SHARD_ENQUEUE = scriptOf(SHARD_ENQUEUE_SCRIPT)
-export const SHARD_OUTCOME = scriptOf(SHARD_OUTCOME_SCRIPT)
-export const ENTRIES = scriptOf(ENTRIES_SCRIPT)
-export const REPLIES = scriptOf(REPLIES_SCRIPT)
+export const COMMIT = makeScript(COMMIT_SCRIPT)
+export const FREEING_COMMIT = makeScript(FREEING_COMMIT_SCRIPT)
+export const READ = makeScript(READ_SCRIPT)
+export const ACQUIRE = makeScript(ACQUIRE_SCRIPT)
+export const RELEASE = makeScript(RELEASE_SCRIPT)
+export const HEARTBEAT = makeScript(HEARTBEAT_SCRIPT)
+export const RETIRE = makeScript(RETIRE_SCRIPT)
+export const ENQUEUE = makeScript(ENQUEUE_SCRIPT)
+export const OUTCOME = makeScript(OUTCOME_SCRIPT)
+export const SHARD_ENQUEUE = makeScript(SHARD_ENQUEUE_SCRIPT)
+export const SHARD_OUTCOME = makeScript(SHARD_OUTCOME_SCRIPT)
+export const ENTRIES = makeScript(ENTRIES_SCRIPT)
+export const REPLIES = makeScript(REPLIES_SCRIPT)
 
 /** All of them, for loading after each connect. */
 export const SCRIPTS: readonly Script[] = [
@@ -48,6 +48,6 @@ export const SCRIPTS: readonly Script[] = [
   REPLIES,
 ]
 
-function scriptOf(text: string): Script {
+function makeScript(text: string): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') }
 }

@@ -1,7 +1,7 @@
 /** settings - whether the settings of a store meet its durability level. */
 import { Redis } from 'ioredis'
 import type { Durability } from '../embedded/binary.ts'
-import { type Breach, breachesOf, DURABLE_SETTINGS } from '../embedded/durable.ts'
+import { type Breach, DURABLE_SETTINGS, findBreaches } from '../embedded/durable.ts'
 import { hiddenFault, PROOFS_AT_START } from './hidden-settings.ts'
 
 /** A store that breaks its durability level, or hides it. It is not used. */
@@ -33,7 +33,7 @@ export async function checkSettings(client: Redis, durability: Durability, isOfC
   const sentence =
     flat === null
       ? await hiddenFault(client, durability, { info: await client.info('server', 'memory'), proofs: PROOFS_AT_START })
-      : breachSentence(breachesOf(flat, durability), durability)
+      : breachSentence(findBreaches(flat, durability), durability)
   if (sentence !== null) throw new StoreRefused(sentence)
 }
 

@@ -33,7 +33,7 @@ import type {
   Verdict,
   WorkerRecord,
 } from '../store.ts'
-import { factValues, metaOf, pairsOf, verdictOf } from './answer.ts'
+import { factValues, parseFlatPairs, parseMeta, parseVerdict } from './answer.ts'
 import { KeyTypeCache } from './key-type-cache.ts'
 import { RedisLink, runScript, type Sending, type StoreAnswer } from './link.ts'
 import { RedisMailbox } from './mailbox.ts'
@@ -188,7 +188,7 @@ export class RedisStore implements Store {
     if ('reason' in bytes) return { kind: 'badop', reason: bytes.reason }
     const answer = await runScript(this.commits, commit.frees ? FREEING_COMMIT : COMMIT, bytes)
     this.noteAnswer(answer)
-    const verdict = verdictOf(answer, this.options.cluster !== undefined)
+    const verdict = parseVerdict(answer, this.options.cluster !== undefined)
     if (verdict.kind === 'ok') this.keys.note(shard, looked)
     else this.keys.forget(shard)
     return verdict
@@ -211,7 +211,7 @@ export class RedisStore implements Store {
     this.keys.forget(shard)
     if (answer.kind !== 'reply') return { kind: 'failed' }
     const [kind, ...fields] = answer.value as ['ok' | 'changed', ...string[]]
-    return { kind, meta: metaOf(fields) }
+    return { kind, meta: parseMeta(fields) }
   }
 
   async release({ shard, token }: { shard: number; token: string }): Promise<boolean> {
@@ -233,7 +233,7 @@ export class RedisStore implements Store {
     for (const answer of answers) {
       if (answer.kind !== 'reply') return null
       const fields = answer.value as (string | null)[]
-      metas.push(fields[1] === null ? null : metaOf(fields))
+      metas.push(fields[1] === null ? null : parseMeta(fields))
     }
     return metas
   }
@@ -255,7 +255,7 @@ export class RedisStore implements Store {
     this.noteAnswer(answer)
     if (answer.kind !== 'reply') return { kind: 'failed' }
     const [nowMs, flat] = answer.value as [number, string[]]
-    return { kind: 'ok', nowMs, workers: pairsOf(flat) }
+    return { kind: 'ok', nowMs, workers: parseFlatPairs(flat) }
   }
 
   async retire(worker: string, seen?: string): Promise<void> {
@@ -271,7 +271,7 @@ export class RedisStore implements Store {
     ])
     if (records.kind !== 'reply' || (list !== null && list.kind !== 'reply')) return null
     const ids = [...String(list?.value ?? '').matchAll(/^id=(\d+)/gm)]
-    return { workers: pairsOf(records.value as string[]), connected: new Set(ids.map(([, id]) => Number(id))) }
+    return { workers: parseFlatPairs(records.value as string[]), connected: new Set(ids.map(([, id]) => Number(id))) }
   }
 
   /** Subscribes to a topic; resolves with a function that ends it. */

@@ -108,7 +108,7 @@ function decideWork(work: Work, builder: PlanBuilder, context: BatchContext): De
     return builder.checked(work, decideOnce(work, work.command.body, builder))
   } catch (error) {
     context.threw(work, error)
-    return insteadOf(work, builder, { context, fault: error instanceof DamagedValue ? DAMAGED : FAULT })
+    return decideInstead(work, builder, { context, fault: error instanceof DamagedValue ? DAMAGED : FAULT })
   }
 }
 
@@ -124,7 +124,7 @@ function decideOnce(work: Work, body: unknown, builder: PlanBuilder): Decision<u
 /**
  * The decision for a work whose behaviour threw: it answers an ask with a fault, ends an item, or postpones a timer.
  */
-function insteadOf(work: Work, builder: PlanBuilder, { context, fault }: Instead): Decision<unknown> {
+function decideInstead(work: Work, builder: PlanBuilder, { context, fault }: Instead): Decision<unknown> {
   const { shard } = context.items
   const id = work.item === '' ? work.command.cmdId : work.item
   const ops = threwOps(shard, { name: work.type.name, id, seq: context.seq })

@@ -13,7 +13,7 @@ export interface CommitHead {
 }
 
 /** Puts a plan into the form that the store takes. It must be done before the first deadline among its works. */
-export function commitOf(plan: Plan, head: CommitHead): Commit {
+export function makeCommit(plan: Plan, head: CommitHead): Commit {
   const deadlines = plan.works.filter(({ deadlineMs, late }) => deadlineMs > 0 && !late)
   return {
     ...head,

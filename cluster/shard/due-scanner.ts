@@ -8,14 +8,14 @@
 import type { Fact } from '../behaviour.ts'
 import type { LaneIndex } from '../items/lane-index.ts'
 import { laneKey, TIMERS_LANE } from '../keyspace.ts'
-import type { Source, Work } from '../work.ts'
+import type { Work, WorkSource } from '../work.ts'
 import type { Plan } from './batch.ts'
 import type { ShardWorld } from './world.ts'
 
 const SCAN_MAX = 50
 
 /** Queues the work of an item. Returns whether the queue took it. */
-type Push = (source: Source, lane: string, item: string) => boolean
+type Push = (source: WorkSource, lane: string, item: string) => boolean
 
 export class DueScanner {
   private readonly shard: number
@@ -83,12 +83,12 @@ export class DueScanner {
     if (this.lanes.scanned(lane, mark, nothingDue ? later : null)) this.pushOnce('index', lane, '')
   }
 
-  private pushOnce(source: Source, lane: string, item: string): void {
+  private pushOnce(source: WorkSource, lane: string, item: string): void {
     const name = nameOf(source, lane, item)
     if (!this.pending.has(name) && this.push(source, lane, item)) this.pending.add(name)
   }
 }
 
-function nameOf(source: Source, lane: string, item: string): string {
+function nameOf(source: WorkSource, lane: string, item: string): string {
   return `${source} ${lane} ${item}`
 }

@@ -10,7 +10,7 @@ import { assert } from '../fault.ts'
 import type { ItemContext } from '../items/claim.ts'
 import type { Claim } from '../items/lane-runner.ts'
 import type { Bell, Cursors, Meta } from '../store.ts'
-import { answerWork, type Source, type Work } from '../work.ts'
+import { answerWork, type Work, type WorkSource } from '../work.ts'
 import { RESEND_MS_MAX } from './ask-timeout.ts'
 import type { Plan } from './batch.ts'
 import { DueScanner } from './due-scanner.ts'
@@ -136,7 +136,7 @@ export class Intake {
     if (this.mayClaim) this.scanner.scanAfter(plan)
   }
 
-  private found(source: Source, lane: string, item: string): boolean {
+  private found(source: WorkSource, lane: string, item: string): boolean {
     const work = this.own.make(source, { lane, item, body: { lane, item } })
     // While the scan read, the shard was closed and outcomes that should precede the work were dropped, or the clock
     // was set back to a time before the end of the wait after a move.

@@ -18,7 +18,7 @@ import { answerWork, type Work } from '../work.ts'
 import { hasWaited, isHopeless, isOver } from './ask-timeout.ts'
 import { type BatchContext, decideBatch, discardPlan, type Plan } from './batch.ts'
 import { BATCH, type Batch, BatchReader } from './batch-reader.ts'
-import { commitOf } from './commit-of.ts'
+import { makeCommit } from './commit-of.ts'
 import { InFlightCommit, RETRY_MS } from './in-flight-commit.ts'
 import { Intake } from './intake.ts'
 import { KnownCommits } from './known-commits.ts'
@@ -391,7 +391,7 @@ export class CommitLoop {
     const { token, seq } = this.meta
     const { clock } = this.world
     const head = { shard: this.id, token, seq, commitId: `${token}:${this.commits}`, nowMs: clock.nowMs() }
-    const flight = new InFlightCommit(this.world, plan, commitOf(plan, head))
+    const flight = new InFlightCommit(this.world, plan, makeCommit(plan, head))
     this.inFlight = flight
     void flight.send((verdict) => this.settle(flight, verdict))
   }

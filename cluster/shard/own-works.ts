@@ -4,7 +4,7 @@ import { newCmdId } from '../cmd-id.ts'
 import type { ItemContext } from '../items/claim.ts'
 import { claimType, freeType, indexType, outcomeType, timerType } from '../items/item-turns.ts'
 import { laneFamily } from '../items/lane-runner.ts'
-import { internalWork, type Source, type Work } from '../work.ts'
+import { internalWork, type Work, type WorkSource } from '../work.ts'
 import type { ShardWorld } from './world.ts'
 
 /** The lane and item of a work, and its content. */
@@ -24,7 +24,7 @@ export class OwnWorks {
   }
 
   /** A work of a source: `claim`, `outcome`, `timer`, `free`, `index`; null if the lane or timer is unknown. */
-  make(source: Source, { lane, item, body }: OwnWork): Work | null {
+  make(source: WorkSource, { lane, item, body }: OwnWork): Work | null {
     const type = this.types.get(typeName(source, lane, item))
     if (type === undefined) return null
     const { clock, random } = this.world
@@ -53,7 +53,7 @@ function itemTypes(world: ShardWorld, items: ItemContext): ReadonlyMap<string, C
   return types
 }
 
-function typeName(source: Source, lane: string, item: string): string {
+function typeName(source: WorkSource, lane: string, item: string): string {
   if (source === 'timer') return `timer ${item.slice(0, item.indexOf(':'))}`
   if (source === 'claim' || source === 'outcome') return `${source} ${laneFamily(lane)}`
   return source

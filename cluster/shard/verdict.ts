@@ -6,7 +6,7 @@
 
 import { Fault } from '../fault.ts'
 import type { Commit, Verdict } from '../store.ts'
-import type { Source, Work } from '../work.ts'
+import type { Work, WorkSource } from '../work.ts'
 import type { Plan } from './batch.ts'
 
 /** The reaction to a verdict. `CommitLoop` performs it. */
@@ -143,6 +143,6 @@ function halve(works: readonly Work[], reason: string): Action {
   return { kind: 'halve', reason, first: works.slice(0, half), rest: works.slice(half), blame }
 }
 
-function isAsk(source: Source): boolean {
+function isAsk(source: WorkSource): boolean {
   return source === 'local' || source === 'mailbox'
 }

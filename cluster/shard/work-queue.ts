@@ -5,7 +5,7 @@
  * A batch takes at most half its places for the runtime's own work while asks wait, and local and mailbox commands in
  * turn, each in the order in which they came. Returned work keeps its place.
  */
-import type { Source, Work } from '../work.ts'
+import type { Work, WorkSource } from '../work.ts'
 
 export interface BatchBounds {
   readonly commandsMax: number
@@ -97,13 +97,13 @@ export class WorkQueue {
     return all
   }
 
-  private listOf(source: Source): Work[] {
+  private listOf(source: WorkSource): Work[] {
     if (source === 'local') return this.local
     return source === 'mailbox' ? this.mailbox : this.own
   }
 }
 
-function sameList(source: Source, list: 'claim' | 'local' | 'mailbox'): boolean {
+function sameList(source: WorkSource, list: 'claim' | 'local' | 'mailbox'): boolean {
   if (list === 'claim') return source !== 'local' && source !== 'mailbox'
   return source === list
 }

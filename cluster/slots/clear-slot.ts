@@ -9,8 +9,8 @@
 import type { Redis } from 'ioredis'
 import { copyKey, metaKey } from '../keyspace.ts'
 import { asking } from './asking.ts'
-import { keysOf, type MoveEnd } from './copy-keys.ts'
-import { moveOf } from './move-fence.ts'
+import { type MoveEnd, readKeys } from './copy-keys.ts'
+import { parseMove } from './move-fence.ts'
 
 /** ARGV: names. All are removed, also at replicas that have keys which this node does not. */
 export const CLEAR = `#!lua flags=allow-oom
@@ -112,7 +112,7 @@ function followersOf({ replicas }: Clearing, { id }: MoveEnd): Follower[] {
  * Names of keys of a slot that any of these nodes has, each once. A node that ends in the meantime contributes none.
  */
 async function namesAtAll(ends: readonly MoveEnd[], slot: number): Promise<Buffer[]> {
-  const lists = await Promise.all(ends.map(({ client }) => keysOf(client, slot)))
+  const lists = await Promise.all(ends.map(({ client }) => readKeys(client, slot)))
   const found = new Map(lists.flat().map((name) => [name.toString('latin1'), name]))
   return [...found.values()]
 }
@@ -134,7 +134,7 @@ async function isCopy(client: Redis, shard: number): Promise<boolean> {
     ['EXISTS', copyKey(shard)],
     ['HGET', metaKey(shard), 'owner'],
   ])
-  return isMarked === 1 || moveOf(String(owner ?? '')) !== null
+  return isMarked === 1 || parseMove(String(owner ?? '')) !== null
 }
 
 /** Removes keys of a slot that a node takes in. */

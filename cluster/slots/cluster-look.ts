@@ -182,7 +182,7 @@ export function moverOf({ nodes }: ClusterLook): string | null {
  * The silent node without which a move to `to` cannot be ended or restarted, because it may come back unchanged; this
  * is the source, which a replica may have replaced, or the target. Returns its name, or null.
  */
-export function awayOf(
+export function explainAway(
   { nodes }: ClusterLook,
   { shard, to: open, from }: Pick<OpenMove, 'shard' | 'to' | 'from'>,
   to: string,
@@ -212,7 +212,7 @@ export interface Dissent {
  * Nodes that name another primary, or none, and for which shards; empty if all answers agree. A node gets no updates
  * about a slot that it has marked as coming, so its view of that slot is old.
  */
-export function dissentOf({ nodes }: ClusterLook): Dissent[] {
+export function findDissent({ nodes }: ClusterLook): Dissent[] {
   return nodes.flatMap(({ id, name: holder, shards }) =>
     nodes.flatMap(({ name: node, answers }) => {
       const line = answers?.nodes.find((one) => one.id === id)

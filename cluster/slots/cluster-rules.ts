@@ -5,7 +5,7 @@
  * A node that does not answer is not judged here: it may come back as it was.
  */
 import type { Durability } from '../embedded/binary.ts'
-import { breachesOf } from '../embedded/durable.ts'
+import { findBreaches } from '../embedded/durable.ts'
 import { breachSentence } from '../redis/settings.ts'
 import type { ClusterLook, NodeLook } from './cluster-look.ts'
 import { type NodeAnswers, silenceFaults } from './node-look.ts'
@@ -60,7 +60,7 @@ function nodeFaults({ name, isPrimary }: NodeLook, answers: NodeAnswers, durabil
   if (settings.size === 0) return [`Cannot read the settings of ${name}: allow CONFIG GET for the user of REDIS_URL`]
   const is = (setting: string): string => settings.get(setting) ?? ''
   const faults: string[] = []
-  const broken = breachSentence(breachesOf([...settings].flat(), durability), durability)
+  const broken = breachSentence(findBreaches([...settings].flat(), durability), durability)
   if (broken !== null) faults.push(`${name}: ${broken}`)
   if (is('cluster-require-full-coverage') !== 'no')
     faults.push(

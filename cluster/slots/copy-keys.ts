@@ -53,7 +53,7 @@ export interface CopyHears {
 }
 
 /** Names of all keys of a slot at a node. */
-export async function keysOf(client: Redis, slot: number): Promise<Buffer[]> {
+export async function readKeys(client: Redis, slot: number): Promise<Buffer[]> {
   const count = Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
   if (count === 0) return []
   return (await client.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, count + NEW_KEYS_MAX)) as Buffer[]
@@ -64,7 +64,7 @@ export async function copyKeys(copy: CopyWay, names: readonly Buffer[], hears: C
   const { source, target } = copy
   let copied = 0
   for (let from = 0; from < names.length; from += SIZED_AT_ONCE) {
-    const batches = await batchesOf(source.client, names.slice(from, from + SIZED_AT_ONCE))
+    const batches = await groupIntoBatches(source.client, names.slice(from, from + SIZED_AT_ONCE))
     const dump = (batch: readonly Buffer[] | undefined): Promise<Packed[]> | null => {
       if (batch === undefined) return null
       copy.mustHold()
@@ -87,23 +87,23 @@ export async function copyKeys(copy: CopyWay, names: readonly Buffer[], hears: C
 }
 
 /** Memory of all keys of a slot at a node, bytes. */
-export async function bytesOf(client: Redis, slot: number): Promise<number> {
-  const names = await keysOf(client, slot)
+export async function measureBytes(client: Redis, slot: number): Promise<number> {
+  const names = await readKeys(client, slot)
   let bytes = 0
   for (let from = 0; from < names.length; from += SIZED_AT_ONCE)
-    for (const size of await sizesOf(client, names.slice(from, from + SIZED_AT_ONCE))) bytes += size
+    for (const size of await readSizes(client, names.slice(from, from + SIZED_AT_ONCE))) bytes += size
   return bytes
 }
 
 /** Memory of each key, bytes; 0 for one that has expired. */
-async function sizesOf(client: Redis, names: readonly Buffer[]): Promise<number[]> {
+async function readSizes(client: Redis, names: readonly Buffer[]): Promise<number[]> {
   const sizes = await Promise.all(names.map((name) => client.call('MEMORY', 'USAGE', name)))
   return sizes.map((size) => Number(size ?? 0))
 }
 
 /** Divides keys into groups that are in flight together, in their order. */
-async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffer[][]> {
-  const sizes = await sizesOf(client, names)
+async function groupIntoBatches(client: Redis, names: readonly Buffer[]): Promise<Buffer[][]> {
+  const sizes = await readSizes(client, names)
   const batches: Buffer[][] = []
   let bytes = 0
   for (const [place, name] of names.entries()) {

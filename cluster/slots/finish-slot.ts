@@ -10,7 +10,7 @@
  * has its place, can put that key back.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { keysOf, type MoveEnd } from './copy-keys.ts'
+import { type MoveEnd, readKeys } from './copy-keys.ts'
 import type { SlotMove } from './move-slot.ts'
 
 const TRIES_MAX = 5
@@ -38,7 +38,7 @@ export async function finishSlot(move: Resharding): Promise<boolean> {
   const target = primaries.find((end) => end.id === id)
   if (target === undefined) throw new Error(`The target of slot ${slot} does not answer: start it first`)
   await target.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source.id)
-  for (const name of await keysOf(source.client, slot)) {
+  for (const name of await readKeys(source.client, slot)) {
     move.mustHold()
     await migrate(move, target, name)
   }

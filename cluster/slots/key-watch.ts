@@ -39,7 +39,7 @@ export async function watchKeys(
     if (names.size >= NAMES_MAX) isKnown = false
     else names.add(channel.subarray(CHANNEL.length).toString('latin1'))
   })
-  const before = await settingOf(client)
+  const before = await readSetting(client)
   const told = before === null ? null : [...new Set([...before, ...EVENTS])].join('')
   const isTold = await (async () => {
     if (told === null) return false
@@ -72,7 +72,7 @@ export async function watchKeys(
 }
 
 /** Null: this user may not ask. */
-async function settingOf(client: Redis): Promise<string | null> {
+async function readSetting(client: Redis): Promise<string | null> {
   const found = (await client.config('GET', SETTING).catch(() => null)) as string[] | null
   return found === null || found.length < 2 ? null : (found[1] ?? '')
 }

@@ -69,7 +69,7 @@ export async function noteUncleared(client: Redis, shard: number, ids: readonly 
 }
 
 /** The move that an owner represents; null for a worker or no owner. */
-export function moveOf(owner: string): MoveEnds | null {
+export function parseMove(owner: string): MoveEnds | null {
   if (!owner.startsWith(MOVE_PREFIX)) return null
   const [source = '', target = ''] = owner.slice(MOVE_PREFIX.length).split(':')
   return { source, target }

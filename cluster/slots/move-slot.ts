@@ -17,9 +17,9 @@ import { pauseBy, type Waits } from '../clock.ts'
 import { copyKey, inboxKey, metaKey } from '../keyspace.ts'
 import { asking } from './asking.ts'
 import { clearOthers, type Follower, remove } from './clear-slot.ts'
-import { type CopyWay, copyKeys, keysOf, type MoveEnd } from './copy-keys.ts'
+import { type CopyWay, copyKeys, type MoveEnd, readKeys } from './copy-keys.ts'
 import type { KeyWatch } from './key-watch.ts'
-import { type FenceHolder, freeFence, moveOf, noteUncleared, readHolder, takeFence } from './move-fence.ts'
+import { type FenceHolder, freeFence, noteUncleared, parseMove, readHolder, takeFence } from './move-fence.ts'
 import { raiseEpoch } from './raise-epoch.ts'
 import { hasSlot, parseNodes } from './slot-map.ts'
 import { switchSlot } from './switch-slot.ts'
@@ -78,7 +78,7 @@ export type MoveProgress = (moved: number, keys: number) => void
 
 /** Moves it. Returns the number of copied keys. Throws Error with a sentence; the same move then resumes it. */
 export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<number> {
-  const isGoneOnWith = moveOf((await readHolder(move.source.client, move.shard)).owner) !== null
+  const isGoneOnWith = parseMove((await readHolder(move.source.client, move.shard)).owner) !== null
   // A lost target may have claimed the slot without the other nodes learning of it.
   if (isGoneOnWith) await raiseEpoch(move.target, move.primaries, move)
   // Fenced keys are not written to: they are copied as they are.
@@ -133,7 +133,7 @@ async function moveFenced(move: SlotMove, watch: KeyWatch | null, progress: Move
  * claimed the slot without the other nodes learning of it.
  */
 export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
-  if (moveOf((await readHolder(move.target.client, move.shard)).owner) !== null)
+  if (parseMove((await readHolder(move.target.client, move.shard)).owner) !== null)
     await raiseEpoch(move.target, move.primaries, move)
   await endMove(move)
 }
@@ -144,14 +144,14 @@ async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
   await mustAgree(move, true)
   await move.at?.('agreed')
   const found = await readHolder(target.client, shard)
-  const source = moveOf(found.owner)?.source
+  const source = parseMove(found.owner)?.source
   const sources = [...found.uncleared, ...(source === undefined ? [] : [source])].filter((id) => id !== target.id)
   const uncleared = [...new Set(await clearOthers({ ...move, holder: target }, sources))]
   // The successor of the source, elected while its keys were removed, may have the slot again.
   await mustAgree(move)
   move.mustHold()
   const { owner, token } = await readHolder(target.client, shard)
-  if (moveOf(owner) === null) return noteUncleared(target.client, shard, uncleared)
+  if (parseMove(owner) === null) return noteUncleared(target.client, shard, uncleared)
   if (!(await freeFence(target.client, shard, { token, uncleared })))
     throw new Error(`Another command has taken over shard ${shard}`)
   await reachReplicas(target, isReplicated)
@@ -181,7 +181,7 @@ async function mark(
 async function copyAhead(move: SlotMove, watch: KeyWatch, progress: MoveProgress): Promise<void> {
   const { shard, slot, source, target } = move
   await mark(target, { shard, slot, holder: source.id })
-  const all = await keysOf(source.client, slot)
+  const all = await readKeys(source.client, slot)
   let names: readonly Buffer[] | null = all
   for (let round = 0; names !== null && round < AHEAD_ROUNDS_MAX; round += 1) {
     const isFirst = round === 0
@@ -207,7 +207,7 @@ async function copyAll(
   const { shard, slot, source, target } = move
   const changedKeys = async (): Promise<Buffer[] | null> => withoutMetaOrNull((await watch?.changed()) ?? null, shard)
   const begins = (batch: readonly Buffer[]): void => watch?.forget(batch)
-  const all = withoutMeta(await keysOf(source.client, slot), shard)
+  const all = withoutMeta(await readKeys(source.client, slot), shard)
   const names = (await changedKeys()) ?? all
   await progress(0, names.length)
   await copyKeys(move, names, { begins, copied: (count) => progress(count, names.length) })
@@ -236,7 +236,7 @@ function withoutMetaOrNull(names: readonly Buffer[] | null, shard: number): Buff
 
 /** Names of keys, byte for byte. */
 async function namesAt({ client }: MoveEnd, slot: number): Promise<Set<string>> {
-  return new Set((await keysOf(client, slot)).map((name) => name.toString('latin1')))
+  return new Set((await readKeys(client, slot)).map((name) => name.toString('latin1')))
 }
 
 function binary(name: string): Buffer {

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { DURABLE_SETTINGS } from '../embedded/durable.ts'
 import { MOVE_KEY, metaKey } from '../keyspace.ts'
-import { type MoveEnds, moveOf, parseIds } from './move-fence.ts'
+import { type MoveEnds, parseIds, parseMove } from './move-fence.ts'
 import { type ClusterNodeLine, COMMON_SLOT, hasSlot, parseNodes, SHARD_SLOTS } from './slot-map.ts'
 
 const CONNECT_MS_MAX = 1_500
@@ -80,7 +80,7 @@ export async function lookAtNode(address: string, name: string): Promise<NodeSai
   const looked = client
     .connect()
     .then(() => ask(client, name))
-    .catch(({ message }: Error) => silenceOf([refusal, message]))
+    .catch(({ message }: Error) => explainSilence([refusal, message]))
   const found = await Promise.race([looked, late])
   client.disconnect()
   return found
@@ -109,7 +109,7 @@ async function ask(client: Redis, name: string): Promise<NodeAnswers> {
   return {
     id,
     info: new Map(pairs(info.split('\r\n').map((line) => line.split(/:(.*)/s)))),
-    settings: pairsOf(await flat),
+    settings: parsePairs(await flat),
     isWell: state.includes('cluster_state:ok'),
     nodes: lines,
     openSlots: [...nodes.matchAll(/\[(\d+)-([<>])-(\w+)\]/g)].map(([, slot, way, other = '']) => ({
@@ -118,7 +118,7 @@ async function ask(client: Redis, name: string): Promise<NodeAnswers> {
       other,
     })),
     moves: metas.flatMap(([owner], at) => {
-      const ends = moveOf(owner ?? '')
+      const ends = parseMove(owner ?? '')
       return ends === null ? [] : [{ shard: held[at] ?? 0, ends }]
     }),
     uncleared: metas.flatMap(([, packed], at) => {
@@ -141,7 +141,7 @@ function pairs(rows: readonly (readonly string[])[]): [string, string][] {
   return rows.flatMap(([name, value]): [string, string][] => (name && value !== undefined ? [[name, value]] : []))
 }
 
-function pairsOf(flat: readonly string[]): Map<string, string> {
+function parsePairs(flat: readonly string[]): Map<string, string> {
   const found = new Map<string, string>()
   for (let at = 0; at + 1 < flat.length; at += 2) found.set(flat[at] as string, flat[at + 1] as string)
   return found
@@ -161,7 +161,7 @@ export function silenceFaults(name: string, why: NodeSilence): string[] {
   return []
 }
 
-function silenceOf(messages: readonly string[]): NodeSilence {
+function explainSilence(messages: readonly string[]): NodeSilence {
   if (messages.some((one) => /cluster support disabled/i.test(one))) return 'no-cluster'
   if (messages.some((one) => /certificate/i.test(one))) return 'certificate'
   return messages.some((one) => /^(?:NOAUTH|WRONGPASS|NOPERM|ERR .*password)/.test(one)) ? 'password' : 'away'

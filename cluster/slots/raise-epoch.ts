@@ -29,14 +29,14 @@ export async function raiseEpoch(
 ): Promise<void> {
   const wanted = Math.max(...(await Promise.all(primaries.map(newestAt)))) + NEWER_BY
   const other = primaries.find((end) => end !== node)
-  for (let round = 0; round < ROUNDS_MAX && (await epochOf(node, node)) < wanted; round += 1)
+  for (let round = 0; round < ROUNDS_MAX && (await readEpoch(node, node)) < wanted; round += 1)
     // One that has the newest keeps it: then another one gets one that is newer still.
     for (const end of other === undefined ? [node] : [other, node]) {
       await end.client.call('CLUSTER', 'BUMPEPOCH')
       const newest = Math.max(...(await Promise.all(primaries.map(newestAt))))
       await heard(primaries, clock, async (one) => (await newestAt(one)) >= newest)
     }
-  await heard(primaries, clock, async (end) => (await epochOf(node, end)) >= wanted)
+  await heard(primaries, clock, async (end) => (await readEpoch(node, end)) >= wanted)
   await pauseBy(clock, heardMs + HEARD_STEP_MS)
 }
 
@@ -62,7 +62,7 @@ async function newestAt({ client }: MoveEnd): Promise<number> {
 }
 
 /** The epoch of a node as another one knows it. */
-async function epochOf({ id }: MoveEnd, { client, name }: MoveEnd): Promise<number> {
+async function readEpoch({ id }: MoveEnd, { client, name }: MoveEnd): Promise<number> {
   const lines = parseNodes(String(await client.call('CLUSTER', 'NODES')), name)
   return lines.find((line) => line.id === id)?.epoch ?? 0
 }

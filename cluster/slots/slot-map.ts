@@ -28,7 +28,7 @@ export interface ClusterNodeLine {
 /**
  * Slot of a key (CRC16/XMODEM of its hash tag). The key must have a tag that is not empty, which all our keys have.
  */
-export function slotOf(key: string): number {
+export function computeSlot(key: string): number {
   const tag = key.slice(key.indexOf('{') + 1, key.indexOf('}'))
   let crc = 0
   for (const byte of Buffer.from(tag)) {
@@ -40,10 +40,10 @@ export function slotOf(key: string): number {
 
 /** The slot of each shard. */
 export const SHARD_SLOTS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) =>
-  slotOf(`${shardTag(shard)}:`),
+  computeSlot(`${shardTag(shard)}:`),
 )
 /** The slot of keys outside any shard. */
-export const COMMON_SLOT = slotOf(CONF_KEY)
+export const COMMON_SLOT = computeSlot(CONF_KEY)
 const SLOTS_OF_INTEREST = [...SHARD_SLOTS, COMMON_SLOT]
 
 /** Reads the answer to `CLUSTER NODES` of the node at `asked`, which may not know its own host. */

@@ -71,7 +71,7 @@ export async function meetOthers(newcomer: Newcomer): Promise<void> {
     assert(strangers !== null || !isOver, 'The store does not answer')
     if (stranger !== undefined && isOver) {
       await store.retire(worker)
-      throw new StrangersLive(sentenceOf(protocol, strangers?.length ?? 1, stranger))
+      throw new StrangersLive(formatMismatch(protocol, strangers?.length ?? 1, stranger))
     }
     await new Promise<void>((resolve) => clock.after(strangers === null ? AGAIN_MS : LOOK_MS, resolve))
   }
@@ -106,7 +106,7 @@ class Others {
   }
 }
 
-function sentenceOf(mine: Protocol, count: number, theirs: Protocol): string {
+function formatMismatch(mine: Protocol, count: number, theirs: Protocol): string {
   const who = count === 1 ? 'Another process' : `${count} other processes`
   return `Incompatible with the processes on this store: ${who} with protocol ${theirs.speaks}, this release uses ${mine.speaks} and understands ${mine.understands} and later. Stop the others first, or upgrade through the release between`
 }

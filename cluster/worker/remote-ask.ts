@@ -15,7 +15,7 @@ import type { Command, CommandType, Wire } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import { newCmdId } from '../cmd-id.ts'
 import { PARCEL_COMMANDS_MAX, type PackedCommand, packCommand, packParcel } from '../mailbox/parcel.ts'
-import { parseTold, resultsOf, sliceOf } from '../mailbox/replies.ts'
+import { parseResults, parseTold, sliceOf } from '../mailbox/replies.ts'
 import type { Parcel, Store } from '../store.ts'
 import type { AskResult } from '../work.ts'
 
@@ -222,7 +222,7 @@ export class RemoteAsks {
     for (const [place, parcel] of asked.entries()) {
       const seen = found[place] ?? null
       const nowMs = seen?.nowMs ?? 0
-      if (seen !== null) parcel.settle(0, resultsOf(seen.fields))
+      if (seen !== null) parcel.settle(0, parseResults(seen.fields))
       parcel.settleOpen((deadlineMs) => {
         const isPast = nowMs > deadlineMs + pastMs - PAST_MS
         if (nowMs > deadlineMs + REPLY_KEPT_MS || (!isPast && isGivenUp)) return SILENT

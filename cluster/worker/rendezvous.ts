@@ -10,7 +10,7 @@ export function wantedOwner(shard: number, workers: readonly string[]): string {
   let wanted = ''
   let most = -1
   for (const worker of workers) {
-    const weight = weightOf(worker, shard)
+    const weight = computeWeight(worker, shard)
     if (weight < most || (weight === most && worker < wanted)) continue
     wanted = worker
     most = weight
@@ -19,7 +19,7 @@ export function wantedOwner(shard: number, workers: readonly string[]): string {
 }
 
 /** FNV-1a over both, then mixed (murmur3's last step): neighbouring shards must not weigh alike. */
-function weightOf(worker: string, shard: number): number {
+function computeWeight(worker: string, shard: number): number {
   let hash = 0x811c9dc5 ^ shard
   for (let i = 0; i < worker.length; i += 1) hash = Math.imul(hash ^ worker.charCodeAt(i), 0x01000193)
   hash = Math.imul(hash ^ (hash >>> 16) ^ shard, 0x85ebca6b)

@@ -6,7 +6,7 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 import { MESSAGE_FILTERS, RECIPIENT_STATUSES } from '../message.ts'
-import { objectOf, UUID, UUID_OR_NULL } from '../shape.ts'
+import { strictObject, UUID, UUID_OR_NULL } from '../shape.ts'
 
 /** Body of POST /v1/messages/outcomes. */
 export const OUTCOMES_BODY = {
@@ -18,10 +18,10 @@ export const OUTCOMES_BODY = {
 const OUTCOME_COUNT = { type: 'integer', minimum: 0 } as const
 
 /** Answer of POST /v1/messages/outcomes. */
-export const OUTCOMES = objectOf({
+export const OUTCOMES = strictObject({
   messages: { ...OUTCOME_COUNT, description: 'Messages that match' },
   recipients: {
-    ...objectOf(
+    ...strictObject(
       Object.fromEntries(RECIPIENT_STATUSES.map((status) => [status, OUTCOME_COUNT])) as Record<
         (typeof RECIPIENT_STATUSES)[number],
         typeof OUTCOME_COUNT

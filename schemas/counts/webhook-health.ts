@@ -7,17 +7,17 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 import { PAGE_MAX, WEBHOOK_DEAD_COUNTED_MAX, WEBHOOK_RECENT } from '../limits.ts'
-import { objectOf, UUID, UUID_OR_NULL } from '../shape.ts'
+import { strictObject, UUID, UUID_OR_NULL } from '../shape.ts'
 import { DELIVERY } from '../webhook.ts'
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 
 /** Answer of GET /v1/webhooks/health: the webhooks of a page of GET /v1/webhooks, in its order. */
-export const WEBHOOK_HEALTH = objectOf({
+export const WEBHOOK_HEALTH = strictObject({
   webhooks: {
     type: 'array',
     maxItems: PAGE_MAX,
-    items: objectOf({
+    items: strictObject({
       webhookId: UUID,
       pending: { ...COUNT, description: 'Deliveries that wait for their next attempt' },
       dead: {

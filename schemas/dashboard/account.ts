@@ -6,7 +6,7 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 import { ADDRESS_CHARS_MAX, NAME_CHARS_MAX, OPERATOR_INTEGER_MAX, PAGE_MAX } from '../limits.ts'
-import { INSTANT, objectOf, TEXT_OR_NULL, UUID, UUID_OR_NULL } from '../shape.ts'
+import { INSTANT, strictObject, TEXT_OR_NULL, UUID, UUID_OR_NULL } from '../shape.ts'
 
 const COUNT = { type: 'integer', minimum: 1, maximum: OPERATOR_INTEGER_MAX } as const
 
@@ -38,7 +38,7 @@ export const APPLICATION_BODY = {
  * An action of a member, also a refused one or a read. `act` is the name of a route, or `signIn`, `signInRefused`,
  * `limitReached`. `targets` are ids by the name of their field.
  */
-export const ACT = objectOf({
+export const ACT = strictObject({
   auditId: UUID,
   at: INSTANT,
   act: { type: 'string' },
@@ -48,13 +48,13 @@ export const ACT = objectOf({
 })
 
 /** Answer of GET /dashboard/api/audit, newest first; query `limit`, `after`. */
-export const ACT_LIST = objectOf({
+export const ACT_LIST = strictObject({
   acts: { type: 'array', maxItems: PAGE_MAX, items: ACT },
   next: UUID_OR_NULL,
 })
 
 /** Answer of GET /dashboard/api/checklist, with the completed steps. */
-export const CHECKLIST = objectOf({
+export const CHECKLIST = strictObject({
   message: { type: 'boolean' },
   webhook: { type: 'boolean' },
   domain: { type: 'boolean' },
@@ -63,14 +63,14 @@ export const CHECKLIST = objectOf({
 })
 
 /** Body of POST /dashboard/api/find, with an id of any object. */
-export const FIND_BODY = objectOf({ text: { type: 'string', minLength: 1, maxLength: ADDRESS_CHARS_MAX } })
+export const FIND_BODY = strictObject({ text: { type: 'string', minLength: 1, maxLength: ADDRESS_CHARS_MAX } })
 
 export const FOUND_KIND = {
   enum: ['message', 'received', 'server', 'stream', 'domain', 'webhook', 'broadcast', 'suppression', null],
 } as const
 
 /** Answer of POST /dashboard/api/find; all null if the text matches nothing in this account. */
-export const FOUND = objectOf({ kind: FOUND_KIND, id: UUID_OR_NULL, serverId: UUID_OR_NULL })
+export const FOUND = strictObject({ kind: FOUND_KIND, id: UUID_OR_NULL, serverId: UUID_OR_NULL })
 
 export type SettingsBody = FromSchema<typeof SETTINGS_BODY>
 

@@ -6,10 +6,10 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 import { ADDRESS_CHARS_MAX, RECIPIENTS_MAX, SUBJECT_CHARS_MAX } from '../limits.ts'
-import { objectOf, TEXT_OR_NULL } from '../shape.ts'
+import { strictObject, TEXT_OR_NULL } from '../shape.ts'
 
 /** Answer of GET /dashboard/api/servers/{serverId}/messages/{id}/content. */
-export const MESSAGE_CONTENT = objectOf({
+export const MESSAGE_CONTENT = strictObject({
   text: TEXT_OR_NULL,
   html: TEXT_OR_NULL,
   /** URLs of the HTML's links in order, each once, because links inside the frame do nothing. */

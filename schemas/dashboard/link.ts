@@ -10,7 +10,7 @@
 import type { FromSchema } from 'json-schema-to-ts'
 import { LINK_TOKEN_CHARS_MAX, NAME_CHARS_MAX } from '../limits.ts'
 import { NOTE } from '../operator/audit.ts'
-import { INSTANT, objectOf, TEXT_OR_NULL } from '../shape.ts'
+import { INSTANT, strictObject, TEXT_OR_NULL } from '../shape.ts'
 import { ROLE, SIGN_IN_ADDRESS, TRIED_PASSWORD } from './session.ts'
 
 const LINK_EXAMPLE =
@@ -20,19 +20,19 @@ const LINK_TOKEN = { type: 'string', minLength: 1, maxLength: LINK_TOKEN_CHARS_M
 export const LINK_PURPOSE = { enum: ['setup', 'invitation', 'sign-in', 'reset'] } as const
 
 /** Body of POST /dashboard/api/links. */
-export const LINK_BODY = objectOf({ address: SIGN_IN_ADDRESS, purpose: { enum: ['sign-in', 'reset'] } })
+export const LINK_BODY = strictObject({ address: SIGN_IN_ADDRESS, purpose: { enum: ['sign-in', 'reset'] } })
 
 /** Answer of POST /dashboard/api/links, the same for every address. */
 export const LINK_ORDERED = { type: 'object', properties: {}, additionalProperties: false } as const
 
 /** Body of POST /dashboard/api/links/read. */
-export const LINK_READ_BODY = objectOf({ token: LINK_TOKEN })
+export const LINK_READ_BODY = strictObject({ token: LINK_TOKEN })
 
 /**
  * The purpose of a link; `reset` also if the address of an operator's link has a user. `needsPassword`: `choose` a new
  * one, `enter` the user's own (or be signed in), null none. `address`: its recipient; null if the page asks for it.
  */
-export const LINK = objectOf({
+export const LINK = strictObject({
   purpose: LINK_PURPOSE,
   accountName: TEXT_OR_NULL,
   role: { enum: ['administrator', 'member', null] },
@@ -71,7 +71,7 @@ export const OPERATOR_LINK_BODY = {
 } as const
 
 /** Answer of POST /v1/operator/accounts/{accountId}/link, the only one with the URL. */
-export const LINK_MADE = objectOf({
+export const LINK_MADE = strictObject({
   url: { type: 'string', examples: [LINK_EXAMPLE] },
   expiresAt: INSTANT,
 })

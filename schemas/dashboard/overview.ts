@@ -8,13 +8,13 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { WEBHOOK_HEALTH } from '../counts/webhook-health.ts'
 import { DOMAIN_LIST } from '../domain.ts'
 import { SERVER } from '../server.ts'
-import { objectOf } from '../shape.ts'
+import { strictObject } from '../shape.ts'
 import { STREAM_LIST } from '../stream.ts'
 import { WEBHOOK_LIST } from '../webhook.ts'
 import { CHECKLIST } from './account.ts'
 
 /** Answer of GET /dashboard/api/servers/{serverId}/overview: the first 100 of each list, newest first. */
-export const OVERVIEW = objectOf({
+export const OVERVIEW = strictObject({
   server: SERVER,
   streams: STREAM_LIST.properties.streams,
   domains: DOMAIN_LIST.properties.domains,

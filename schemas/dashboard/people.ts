@@ -6,13 +6,13 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 import { INVITATIONS_MAX, MEMBERS_MAX } from '../limits.ts'
-import { INSTANT, INSTANT_OR_NULL, objectOf, UUID } from '../shape.ts'
+import { INSTANT, INSTANT_OR_NULL, strictObject, UUID } from '../shape.ts'
 import { ROLE, SIGN_IN_ADDRESS } from './session.ts'
 
 const READ_ONLY = { type: 'boolean' } as const
 
 /** A user's place in an account. `lastSeenAt`: when a session of theirs here was last used, to some ten minutes. */
-export const MEMBER = objectOf({
+export const MEMBER = strictObject({
   userId: UUID,
   address: { type: 'string' },
   name: { type: 'string' },
@@ -24,7 +24,7 @@ export const MEMBER = objectOf({
 })
 
 /** Answer of GET /dashboard/api/members, with all members. */
-export const MEMBER_LIST = objectOf({ members: { type: 'array', maxItems: MEMBERS_MAX, items: MEMBER } })
+export const MEMBER_LIST = strictObject({ members: { type: 'array', maxItems: MEMBERS_MAX, items: MEMBER } })
 
 /** Body of PATCH /dashboard/api/members/{userId}: any subset. */
 export const MEMBER_PATCH_BODY = {
@@ -42,7 +42,7 @@ export const INVITATION_BODY = {
 } as const
 
 /** An invitation that waits. */
-export const INVITATION = objectOf({
+export const INVITATION = strictObject({
   invitationId: UUID,
   address: { type: 'string' },
   role: ROLE,
@@ -53,7 +53,7 @@ export const INVITATION = objectOf({
 })
 
 /** Answer of GET /dashboard/api/invitations, with all invitations. */
-export const INVITATION_LIST = objectOf({
+export const INVITATION_LIST = strictObject({
   invitations: { type: 'array', maxItems: INVITATIONS_MAX, items: INVITATION },
 })
 

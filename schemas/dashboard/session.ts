@@ -7,7 +7,7 @@
 import type { FromSchema } from 'json-schema-to-ts'
 import { ACCOUNT_APPLICATION } from '../account.ts'
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, USER_ACCOUNTS_MAX } from '../limits.ts'
-import { INSTANT, INSTANT_OR_NULL, objectOf, UUID } from '../shape.ts'
+import { INSTANT, INSTANT_OR_NULL, strictObject, UUID } from '../shape.ts'
 
 export const ROLE = { enum: ['administrator', 'member'] } as const
 export const SIGN_IN_ADDRESS = { type: 'string', format: 'address' } as const
@@ -26,10 +26,10 @@ const CREDENTIAL_ID = { type: 'string', maxLength: 1364 } as const
 export const CREDENTIAL = { type: 'object', properties: { id: CREDENTIAL_ID, rawId: CREDENTIAL_ID } } as const
 
 /** Body of POST /dashboard/api/session. */
-export const SIGN_IN_BODY = objectOf({ address: SIGN_IN_ADDRESS, password: TRIED_PASSWORD })
+export const SIGN_IN_BODY = strictObject({ address: SIGN_IN_ADDRESS, password: TRIED_PASSWORD })
 
 /** Body of POST /dashboard/api/session/code. */
-export const SIGN_IN_CODE_BODY = objectOf({ challenge: CHALLENGE, code: FACTOR_CODE })
+export const SIGN_IN_CODE_BODY = strictObject({ challenge: CHALLENGE, code: FACTOR_CODE })
 
 /**
  * Body of POST /dashboard/api/session/passkey/options, of a second step; without it, the passkey identifies the user.
@@ -41,13 +41,13 @@ export const PASSKEY_OPTIONS_BODY = {
 } as const
 
 /** Answer of the routes that begin something with a passkey: `options` is what the browser's own call takes as JSON. */
-export const PASSKEY_OPTIONS = objectOf({ options: { type: 'object' }, challenge: CHALLENGE })
+export const PASSKEY_OPTIONS = strictObject({ options: { type: 'object' }, challenge: CHALLENGE })
 
 /** Body of POST /dashboard/api/session/passkey. */
-export const PASSKEY_SIGN_IN_BODY = objectOf({ challenge: CHALLENGE, credential: CREDENTIAL })
+export const PASSKEY_SIGN_IN_BODY = strictObject({ challenge: CHALLENGE, credential: CREDENTIAL })
 
 /** Body of POST /dashboard/api/session/account. */
-export const SWITCH_ACCOUNT_BODY = objectOf({ accountId: UUID })
+export const SWITCH_ACCOUNT_BODY = strictObject({ accountId: UUID })
 
 /** Body of POST /dashboard/api/session/confirm: a password, a code, or a passkey, of which the first counts. */
 export const CONFIRM_BODY = {
@@ -57,9 +57,9 @@ export const CONFIRM_BODY = {
   additionalProperties: false,
 } as const
 
-const USER = objectOf({ userId: UUID, address: { type: 'string' }, name: { type: 'string' } })
+const USER = strictObject({ userId: UUID, address: { type: 'string' }, name: { type: 'string' } })
 
-const SESSION_ACCOUNT = objectOf({
+const SESSION_ACCOUNT = strictObject({
   accountId: UUID,
   name: { type: 'string' },
   status: { enum: ['pending', 'active', 'paused', 'closed'] },
@@ -74,14 +74,14 @@ const FACTORS = { type: 'array', maxItems: 2, items: { enum: ['totp', 'passkey']
  * A signed-in browser in one account. `factors` are the second factors of its user. `needsFactor` means that the
  * account requires a second factor that the user has not set up; until then only the user's own routes answer.
  */
-export const SESSION = objectOf({
+export const SESSION = strictObject({
   sessionId: UUID,
   user: USER,
   account: SESSION_ACCOUNT,
   accounts: {
     type: 'array',
     maxItems: USER_ACCOUNTS_MAX,
-    items: objectOf({ accountId: UUID, name: { type: 'string' }, role: ROLE, readOnly: { type: 'boolean' } }),
+    items: strictObject({ accountId: UUID, name: { type: 'string' }, role: ROLE, readOnly: { type: 'boolean' } }),
   },
   role: ROLE,
   readOnly: { type: 'boolean' },
@@ -92,7 +92,7 @@ export const SESSION = objectOf({
 })
 
 /** The state between a right password and the session. A recovery code replaces that of an authenticator. */
-export const SECOND_FACTOR = objectOf({
+export const SECOND_FACTOR = strictObject({
   secondFactor: { ...FACTORS, minItems: 1 },
   challenge: CHALLENGE,
 })

@@ -120,8 +120,8 @@ export function makeDeclarations(document: Node): Record<string, string> {
     Object.entries(GROUPS).flatMap(([file, types]) => Object.keys(types).map((name) => [name, file])),
   )
   const files = Object.entries(GROUPS).map(([file, types]) => {
-    const declared = Object.entries(types).map(([name, place]) => declarationOf(document, name, place))
-    return [file, [...importsOf(file, declared.join('\n'), homes), ...declared]] as const
+    const declared = Object.entries(types).map(([name, place]) => writeDeclaration(document, name, place))
+    return [file, [...writeImports(file, declared.join('\n'), homes), ...declared]] as const
   })
   return Object.fromEntries(
     [...files, ['refusals', [refusalCodes(document)]] as const].map(([file, parts]) => [
@@ -136,7 +136,7 @@ function headOf(file: string): string {
 }
 
 /** Names that a file imports from the others. */
-function importsOf(file: string, text: string, homes: ReadonlyMap<string, string>): string[] {
+function writeImports(file: string, text: string, homes: ReadonlyMap<string, string>): string[] {
   const code = text.replace(/\/\*\*.*?\*\//gs, '')
   const named = new Map<string, string[]>()
   for (const [name, home] of homes)
@@ -148,15 +148,15 @@ function importsOf(file: string, text: string, homes: ReadonlyMap<string, string
 function refusalCodes({ components }: Node): string {
   const names = Object.keys(components.schemas).filter((name) => name.startsWith('Refusal_'))
   const codes = names.map((name) => literal(name.slice('Refusal_'.length)))
-  return `/** Why a request was refused. */\nexport type RefusalCode =${unionOf(codes, { isWritten: false, indent: '' })}`
+  return `/** Why a request was refused. */\nexport type RefusalCode =${writeUnion(codes, { isWritten: false, indent: '' })}`
 }
 
-function declarationOf(document: Node, name: string, place: Place): string {
+function writeDeclaration(document: Node, name: string, place: Place): string {
   const schema = schemaAt(document, place)
   const isWritten = 'of' in place ? place.of !== 'answer' : WRITTEN.includes(place.component)
-  const text = typeOf(schema, { isWritten, indent: '' })
+  const text = writeType(schema, { isWritten, indent: '' })
   const isObject = schema.type === 'object' && text.startsWith('{')
-  return `${commentOf(schema, '')}export ${isObject ? `interface ${name} ${text}` : `type ${name} =${spaced(text)}`}`
+  return `${writeComment(schema, '')}export ${isObject ? `interface ${name} ${text}` : `type ${name} =${spaced(text)}`}`
 }
 
 function schemaAt(document: Node, place: Place): Node {
@@ -178,47 +178,47 @@ interface Style {
   readonly indent: string
 }
 
-function typeOf(schema: Node, style: Style): string {
+function writeType(schema: Node, style: Style): string {
   if (schema.$ref !== undefined) return nameOf(schema.$ref)
   if (schema.const !== undefined) return literal(schema.const)
-  if (schema.enum !== undefined) return unionOf(schema.enum.map(literal), style)
+  if (schema.enum !== undefined) return writeUnion(schema.enum.map(literal), style)
   const alternatives = schema.oneOf ?? (schema.properties === undefined ? schema.anyOf : undefined)
   if (alternatives !== undefined)
-    return unionOf(
-      alternatives.map((one: Node) => typeOf(one, style)),
+    return writeUnion(
+      alternatives.map((one: Node) => writeType(one, style)),
       style,
     )
   const types: readonly string[] = [schema.type ?? 'unknown'].flat()
-  return unionOf(
-    types.map((type) => plainTypeOf(type, schema, style)),
+  return writeUnion(
+    types.map((type) => writePlainType(type, schema, style)),
     style,
   )
 }
 
-function plainTypeOf(type: string, schema: Node, style: Style): string {
+function writePlainType(type: string, schema: Node, style: Style): string {
   if (type === 'integer') return 'number'
   if (type === 'array') {
-    const item = typeOf(schema.items, style)
+    const item = writeType(schema.items, style)
     const prefix = style.isWritten ? 'readonly ' : ''
     return item.includes('|') && !item.startsWith('{') ? `${prefix}(${item})[]` : `${prefix}${item}[]`
   }
-  return type === 'object' ? objectOf(schema, style) : type
+  return type === 'object' ? writeObjectType(schema, style) : type
 }
 
-function objectOf({ properties = {}, required = [], additionalProperties }: Node, style: Style): string {
+function writeObjectType({ properties = {}, required = [], additionalProperties }: Node, style: Style): string {
   const indent = `${style.indent}  `
   const fields = Object.entries<Node>(properties).map(([name, field]) => {
     const mark = required.includes(name) ? '' : '?'
-    return `${commentOf(field, indent)}${indent}${name}${mark}:${spaced(typeOf(field, { ...style, indent }))}`
+    return `${writeComment(field, indent)}${indent}${name}${mark}:${spaced(writeType(field, { ...style, indent }))}`
   })
   if (typeof additionalProperties === 'object' && fields.length === 0)
-    return `Record<string, ${typeOf(additionalProperties, style)}>`
+    return `Record<string, ${writeType(additionalProperties, style)}>`
   if (additionalProperties !== false) fields.push(`${indent}[field: string]: unknown`)
   return `{\n${fields.join('\n')}\n${style.indent}}`
 }
 
 /** A union of values; if they do not fit into a line, one line each. */
-function unionOf(parts: readonly string[], { indent }: Style): string {
+function writeUnion(parts: readonly string[], { indent }: Style): string {
   const line = [...new Set(parts)].join(' | ')
   const fits = line.length + indent.length < COLUMNS - NAME_COLUMNS
   return parts.length === 1 || fits || line.includes('\n')
@@ -231,7 +231,7 @@ function spaced(type: string): string {
   return type.startsWith('\n') ? type : ` ${type}`
 }
 
-function commentOf({ description }: Node, indent: string): string {
+function writeComment({ description }: Node, indent: string): string {
   if (description === undefined) return ''
   const line = `${indent}/** ${description} */`
   if (line.length <= COLUMNS) return `${line}\n`

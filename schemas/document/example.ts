@@ -117,7 +117,7 @@ const LEFT_OUT: readonly string[] = ['streamId', 'after', 'replyTo', 'sendAt']
  * Makes an example.
  * @param isBody true leaves out the optional fields that few requests have
  */
-export function exampleOf(schema: object, { isBody = false }: { isBody?: boolean } = {}): Value {
+export function makeExample(schema: object, { isBody = false }: { isBody?: boolean } = {}): Value {
   const make = (asked: Schema, name: string): Value => {
     if (asked.examples?.[0] !== undefined) return asked.examples[0]
     const suggested = FIELDS[name]

@@ -13,11 +13,11 @@ import { ACCOUNT } from '../account.ts'
 import { BROADCAST } from '../broadcast.ts'
 import { DOMAIN } from '../domain.ts'
 import { ADDRESS, ATTACHMENT, EMAIL_ANSWER, EMAIL_BODY } from '../email.ts'
-import { branchOf } from '../error.ts'
+import { makeErrorBranch } from '../error.ts'
 import { RECEIVED_MESSAGE, RECEIVED_SUMMARY } from '../inbound.ts'
 import { IDEMPOTENCY_KEY_CHARS_MAX } from '../limits.ts'
 import { MESSAGE, MESSAGE_EVENT, MESSAGE_SUMMARY, RECIPIENT_ENTRY } from '../message.ts'
-import { REFUSALS, type Refusal, type RefusalCode } from '../refusals.ts'
+import { REFUSALS, type RefusalCode, type RefusalRow } from '../refusals.ts'
 import { REQUEST_ENTRY } from '../request-log.ts'
 import { isLook, type KeyKind, type Route } from '../route.ts'
 import type { RouteName } from '../routes.ts'
@@ -28,7 +28,7 @@ import { STREAM } from '../stream.ts'
 import { SUPPRESSION } from '../suppression.ts'
 import { TOKEN, TOKEN_MADE } from '../token.ts'
 import { DELIVERY, EVENT_BODIES, HTTPS_URI, MESSAGE_DELIVERY, WEBHOOK, WEBHOOK_CREATED } from '../webhook.ts'
-import { exampleOf } from './example.ts'
+import { makeExample } from './example.ts'
 import { FIELD_WORDS } from './field-words.ts'
 import { GROUP_DESCRIPTIONS, GROUP_NAMES, groupOf, SUMMARIES } from './summary.ts'
 
@@ -160,7 +160,7 @@ export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener:
   const shown = routes.filter((route) => route.listener === listener)
   const paths: Record<string, Record<string, Json>> = {}
   for (const route of shown) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) }
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: makeOperation(route) }
   }
   const groups = new Set(shown.map(({ path }) => groupOf(path)))
   const kinds = new Set(shown.flatMap(({ keys }) => keys))
@@ -186,10 +186,12 @@ export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener:
 function schemasFor(roots: Json): Fields {
   const all: Readonly<Record<string, Json>> = {
     ...Object.fromEntries(
-      [...Object.entries(COMPONENTS), ...EVENT_COMPONENTS].map(([name, schema]) => [name, fieldsOf(schema)]),
+      [...Object.entries(COMPONENTS), ...EVENT_COMPONENTS].map(([name, schema]) => [name, convertFields(schema)]),
     ),
     Event: { oneOf: EVENT_COMPONENTS.map(([name]) => ref(name)) },
-    ...Object.fromEntries(REFUSALS.map((refusal) => [schemaName(refusal.code), fieldsOf(branchOf(refusal))])),
+    ...Object.fromEntries(
+      REFUSALS.map((refusal) => [schemaName(refusal.code), convertFields(makeErrorBranch(refusal))]),
+    ),
   }
   const used = new Set<string>()
   const names = [JSON.stringify(roots)]
@@ -203,7 +205,7 @@ function schemasFor(roots: Json): Fields {
 }
 
 /** Every code that a route may refuse with, in the order of the table. Spec refusal.order */
-export function refusalsOf(route: Route): Refusal[] {
+export function findRefusals(route: Route): RefusalRow[] {
   const { keys, body, query, isIdempotent, path } = route
   const codes = new Set<RefusalCode>(route.refusals)
   const add = (condition: boolean, ...more: RefusalCode[]) => condition && more.map((code) => codes.add(code))
@@ -221,39 +223,39 @@ export function refusalsOf(route: Route): Refusal[] {
   return REFUSALS.filter(({ code }) => codes.has(code))
 }
 
-function operationOf(route: Route): Json {
+function makeOperation(route: Route): Json {
   const { name, keys, body, path } = route
-  const example = body === null ? null : exampleOf((body as Conditional).else ?? body, { isBody: true })
-  const content = body === null ? null : { 'application/json': { schema: schemaOf(body), example } }
+  const example = body === null ? null : makeExample((body as Conditional).else ?? body, { isBody: true })
+  const content = body === null ? null : { 'application/json': { schema: convertSchema(body), example } }
   return {
     operationId: name,
     summary: SUMMARIES[name as RouteName],
-    description: descriptionOf(route),
+    description: makeDescription(route),
     tags: [groupOf(path)],
     security: keys.map((kind) => ({ [SCHEMES[kind]]: [] })),
-    parameters: parametersOf(route),
+    parameters: makeParameters(route),
     ...(content !== null && { requestBody: { required: true, content } }),
-    responses: responsesOf(route),
+    responses: makeResponses(route),
   }
 }
 
 /** Which key an operation takes, and whether repeating it is safe. */
-function descriptionOf({ keys, isIdempotent }: Route): string {
+function makeDescription({ keys, isIdempotent }: Route): string {
   const names = { S: 'a server key', A: 'an account key', O: 'an operator key' }
   const kinds = keys.map((kind) => names[kind]).join(' or ')
   const key = kinds === '' ? 'Needs no key.' : `Needs ${kinds}.`
   return isIdempotent ? `${key} With an Idempotency-Key a repeated request takes effect once.` : key
 }
 
-function parametersOf({ path, query, isIdempotent, takesLastEventId }: Route): Json[] {
+function makeParameters({ path, query, isIdempotent, takesLastEventId }: Route): Json[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     ...{ name, in: 'path', required: true, description: FIELD_WORDS[name] ?? 'Id of the resource' },
-    schema: schemaOf(UUID),
+    schema: convertSchema(UUID),
   }))
   const { properties = {}, required = [] } = (query ?? {}) as { properties?: object; required?: readonly string[] }
   const inQuery = Object.entries(properties).map(([name, schema]) => ({
     ...{ name, in: 'query', required: required.includes(name), description: FIELD_WORDS[name] ?? 'Filter' },
-    schema: schemaOf(schema),
+    schema: convertSchema(schema),
   }))
   const key = { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_CHARS_MAX, pattern: '^[\\x20-\\x7e]+$' }
   const description = 'The same key with the same request returns the first accepted answer for 24 hours'
@@ -263,7 +265,7 @@ function parametersOf({ path, query, isIdempotent, takesLastEventId }: Route): J
   return [...inPath, ...inQuery, ...inHeader]
 }
 
-function responsesOf(route: Route): Fields {
+function makeResponses(route: Route): Fields {
   const { success, isIdempotent } = route
   const sent = {
     'RateLimit-Policy': { schema: { type: 'string' } },
@@ -274,15 +276,15 @@ function responsesOf(route: Route): Fields {
     [success.status]: {
       description: 'Done',
       headers: { 'Request-Id': REQUEST_ID, ...(isIdempotent && sent) },
-      ...contentOf(route),
+      ...makeContent(route),
     },
   }
-  const refusals = refusalsOf(route)
+  const refusals = findRefusals(route)
   for (const status of new Set(refusals.map((refusal) => refusal.status))) {
     const told = refusals.filter((refusal) => refusal.status === status)
     responses[status] = {
       description: told.map(({ message }) => message).join('; or: '),
-      headers: headersOf(status),
+      headers: makeHeaders(status),
       content: {
         'application/json': {
           schema: oneOf(told.map(({ code }) => ref(schemaName(code)))),
@@ -296,7 +298,7 @@ function responsesOf(route: Route): Fields {
 }
 
 /** Content of the answer of success: JSON, or text of another kind. */
-function contentOf({ success: { body, media } }: Route): Fields {
+function makeContent({ success: { body, media } }: Route): Fields {
   if (media !== undefined) {
     const told =
       media === EVENT_STREAM
@@ -307,11 +309,11 @@ function contentOf({ success: { body, media } }: Route): Fields {
     return { content: { [media]: { schema: { type: 'string', description: told } } } }
   }
   if (body === null) return {}
-  return { content: { 'application/json': { schema: schemaOf(body), example: exampleOf(body) } } }
+  return { content: { 'application/json': { schema: convertSchema(body), example: makeExample(body) } } }
 }
 
-function refusalExample(refusal: Refusal): Json {
-  const { index, ...example } = exampleOf(branchOf(refusal)) as Record<string, Json>
+function refusalExample(refusal: RefusalRow): Json {
+  const { index, ...example } = makeExample(makeErrorBranch(refusal)) as Record<string, Json>
   return { ...example, message: refusal.message }
 }
 
@@ -319,7 +321,7 @@ function plainText(description: string): Fields {
   return { description, content: { 'text/plain': { schema: { type: 'string' } } } }
 }
 
-function headersOf(status: number): Fields {
+function makeHeaders(status: number): Fields {
   return {
     'Request-Id': REQUEST_ID,
     ...(status === 401 && { 'WWW-Authenticate': { schema: { const: 'Bearer' } } }),
@@ -328,15 +330,15 @@ function headersOf(status: number): Fields {
 }
 
 /** A schema at its use, which is a reference if it has a name. */
-function schemaOf(schema: unknown): Json {
+function convertSchema(schema: unknown): Json {
   if (typeof schema !== 'object' || schema === null) return schema as Json
-  if (Array.isArray(schema)) return schema.map(schemaOf)
+  if (Array.isArray(schema)) return schema.map(convertSchema)
   const name = NAMES.get(schema)
-  return name === undefined ? fieldsOf(schema) : ref(name)
+  return name === undefined ? convertFields(schema) : ref(name)
 }
 
 /** A schema in the words of JSON Schema, as generators of types understand them. */
-function fieldsOf(schema: object): Fields {
+function convertFields(schema: object): Fields {
   const {
     format,
     recipientsMax,
@@ -350,7 +352,7 @@ function fieldsOf(schema: object): Fields {
   const fields = Object.fromEntries(
     Object.entries(rest).map(([keyword, value]) => [
       keyword,
-      keyword === 'properties' ? describedFields(value as Fields) : schemaOf(value),
+      keyword === 'properties' ? describedFields(value as Fields) : convertSchema(value),
     ]),
   )
   const own = format === undefined ? undefined : (FORMATS[format] ?? { format })
@@ -362,10 +364,10 @@ function fieldsOf(schema: object): Fields {
   return {
     ...own,
     ...fields,
-    ...(first !== undefined && { oneOf: [schemaOf(first), schemaOf(second)] }),
+    ...(first !== undefined && { oneOf: [convertSchema(first), convertSchema(second)] }),
     // Beside the fields it would make of each alternative a type that holds anything.
     ...(anyOf !== undefined &&
-      (rest.properties === undefined ? { anyOf: schemaOf(anyOf) } : { allOf: [{ anyOf: schemaOf(anyOf) }] })),
+      (rest.properties === undefined ? { anyOf: convertSchema(anyOf) } : { allOf: [{ anyOf: convertSchema(anyOf) }] })),
     ...(sentences.length > 0 && { description: sentences.join('. ') }),
   }
 }
@@ -373,7 +375,7 @@ function fieldsOf(schema: object): Fields {
 /** The fields of an object; one without a description gets that of its name. A reference has its own. */
 function describedFields(properties: Fields): Fields {
   return Object.fromEntries(
-    Object.entries(properties).map(([name, schema]) => [name, described(name, schemaOf(schema))]),
+    Object.entries(properties).map(([name, schema]) => [name, described(name, convertSchema(schema))]),
   )
 }
 

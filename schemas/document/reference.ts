@@ -78,7 +78,7 @@ function parametersText(parameters: readonly Node[]): string {
     `${place}${required === true ? ', needed' : ''}`,
     [typeText(schema), description ?? schema.description].filter(Boolean).join('. '),
   ])
-  return tableOf(['Parameter', 'In', 'What'], rows)
+  return formatTable(['Parameter', 'In', 'What'], rows)
 }
 
 function fieldsText(document: Node, given: Node): string {
@@ -96,7 +96,7 @@ function fieldsText(document: Node, given: Node): string {
       [typeText(field), told.description].filter(Boolean).join('. '),
     ]
   })
-  return rows.length === 0 ? '' : tableOf(['Field', 'Needed', 'What'], rows)
+  return rows.length === 0 ? '' : formatTable(['Field', 'Needed', 'What'], rows)
 }
 
 function exampleText(example: unknown): string {
@@ -160,7 +160,7 @@ function nameOf(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1)
 }
 
-function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }

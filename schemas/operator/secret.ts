@@ -5,7 +5,7 @@
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
-import { INSTANT, INSTANT_OR_NULL, objectOf, UUID } from '../shape.ts'
+import { INSTANT, INSTANT_OR_NULL, strictObject, UUID } from '../shape.ts'
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 
@@ -20,7 +20,7 @@ export const ROTATION_PHASES = [
 ] as const
 
 /** A rotation as it is read. */
-export const ROTATION = objectOf({
+export const ROTATION = strictObject({
   rotationId: UUID,
   phase: {
     enum: ROTATION_PHASES,
@@ -37,7 +37,7 @@ export const ROTATION = objectOf({
 })
 
 /** Answer of GET /v1/operator/secret. */
-export const SECRET = objectOf({
+export const SECRET = strictObject({
   generations: { ...COUNT, description: 'Generations of keys: 1, or 2 during a rotation' },
   rotation: { anyOf: [ROTATION, { type: 'null' }], description: 'The latest rotation; null: there was none' },
 })

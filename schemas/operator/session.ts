@@ -6,11 +6,11 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 import { LINK_TOKEN_CHARS_MAX } from '../limits.ts'
-import { INSTANT, objectOf } from '../shape.ts'
+import { INSTANT, strictObject } from '../shape.ts'
 import { NOTE } from './audit.ts'
 
 /** Answer of POST /v1/operator/session and POST /v1/operator/session/link, the only ones with the token. */
-export const OPERATOR_SESSION = objectOf({
+export const OPERATOR_SESSION = strictObject({
   token: { type: 'string', examples: ['os_00Zr8KqX_3n7PqLwY0sVb2TfUe9RkXcHd5MjGaZi1Q4oCw'] },
   expiresAt: INSTANT,
 })

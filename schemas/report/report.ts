@@ -7,7 +7,7 @@
 import type { FromSchema } from 'json-schema-to-ts'
 
 import { PAGE_DEFAULT, PAGE_MAX, REPORT_GROUPS_MAX } from '../limits.ts'
-import { INSTANT, objectOf, TEXT_OR_NULL } from '../shape.ts'
+import { INSTANT, strictObject, TEXT_OR_NULL } from '../shape.ts'
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 const TEXT = { type: 'string' } as const
@@ -48,7 +48,7 @@ export const TLS_REPORTS_QUERY = {
 export const RECEIVED_REPORTS_QUERY = { type: 'object', properties: PAGE, additionalProperties: false } as const
 
 /** Messages with the same source and results on one day. */
-export const REPORT_ROW = objectOf({
+export const REPORT_ROW = strictObject({
   day: { ...INSTANT, description: 'Begin of the UTC day' },
   source: { ...TEXT_OR_NULL, description: 'Source address; null for all rows beyond the bounds of a day' },
   own: { type: 'boolean', description: 'Whether the source is a sending address of this service' },
@@ -77,26 +77,26 @@ const SUMS = {
 } as const
 
 /** Messages of one day or source. */
-export const REPORT_GROUP = objectOf({
+export const REPORT_GROUP = strictObject({
   group: { ...TEXT, description: 'Begin of the day, or the source address; `other` for all beyond the bounds' },
   own: { type: 'boolean', description: 'Whether it is a sending address of this service' },
   ...SUMS,
 })
 
 /** Answer of GET /v1/domains/{id}/reports, the latest day first. Sums are those of all rows of the query. */
-export const REPORTS = objectOf({
+export const REPORTS = strictObject({
   policy: {
     description: 'DMARC policy as the last report states it; null before the first one',
-    anyOf: [objectOf({ p: TEXT, sp: TEXT, np: TEXT, adkim: TEXT, aspf: TEXT, pct: TEXT }), { type: 'null' }],
+    anyOf: [strictObject({ p: TEXT, sp: TEXT, np: TEXT, adkim: TEXT, aspf: TEXT, pct: TEXT }), { type: 'null' }],
   },
-  totals: objectOf({ ...SUMS, ownFailed: { ...COUNT, description: 'Failed messages of this service' } }),
+  totals: strictObject({ ...SUMS, ownFailed: { ...COUNT, description: 'Failed messages of this service' } }),
   reports: { type: 'array', maxItems: PAGE_MAX, items: REPORT_ROW, description: 'Rows; empty with `groupBy`' },
   groups: { type: 'array', maxItems: REPORT_GROUPS_MAX, items: REPORT_GROUP, description: 'Empty without `groupBy`' },
   next: CURSOR_OR_NULL,
 })
 
 /** Sessions with the same result on one day. */
-export const TLS_REPORT_ROW = objectOf({
+export const TLS_REPORT_ROW = strictObject({
   day: { ...INSTANT, description: 'Begin of the UTC day' },
   reporter: { ...TEXT_OR_NULL, description: 'Domain of the reporter; null for all rows beyond the bounds of a day' },
   policyType: { ...TEXT, description: '`sts`, `tlsa` or `no-policy-found`; empty beyond the bounds of a day' },
@@ -108,14 +108,14 @@ export const TLS_REPORT_ROW = objectOf({
 })
 
 /** Answer of GET /v1/domains/{id}/tls-reports, the latest day first. */
-export const TLS_REPORTS = objectOf({
-  totals: objectOf({ sessions: COUNT, succeeded: COUNT, failed: COUNT }),
+export const TLS_REPORTS = strictObject({
+  totals: strictObject({ sessions: COUNT, succeeded: COUNT, failed: COUNT }),
   reports: { type: 'array', maxItems: PAGE_MAX, items: TLS_REPORT_ROW },
   next: CURSOR_OR_NULL,
 })
 
 /** A received report. */
-export const RECEIVED_REPORT = objectOf({
+export const RECEIVED_REPORT = strictObject({
   kind: { enum: ['dmarc', 'tls'] },
   receivedAt: INSTANT,
   reporter: { ...TEXT, description: 'Domain that its mail comes from' },
@@ -129,7 +129,7 @@ export const RECEIVED_REPORT = objectOf({
 })
 
 /** Answer of GET /v1/domains/{id}/received-reports, the latest first. */
-export const RECEIVED_REPORTS = objectOf({
+export const RECEIVED_REPORTS = strictObject({
   reports: { type: 'array', maxItems: PAGE_MAX, items: RECEIVED_REPORT },
   next: CURSOR_OR_NULL,
 })

@@ -128,7 +128,7 @@ async function checkLink(run: Run, href: string): Promise<LinkResult> {
   let target = readTarget(href, run)
   for (let hops = 0; ; hops += 1) {
     if (typeof target === 'string') return unchecked(href, target)
-    const answer = await answerOf(run, target)
+    const answer = await followLink(run, target)
     if (answer === 'rate') return unchecked(href, 'rate')
     if ('failure' in answer) return failed(href, answer.failure)
     const { status, location } = answer
@@ -147,7 +147,7 @@ function failed(href: string, reason: string): LinkResult {
 }
 
 /** HEAD, and GET if the server does not answer that well. */
-async function answerOf(run: Run, url: URL) {
+async function followLink(run: Run, url: URL) {
   const head = await requestOnce(run, url, 'HEAD')
   return typeof head !== 'string' && 'status' in head && head.status >= 400 ? requestOnce(run, url, 'GET') : head
 }

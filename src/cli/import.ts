@@ -118,7 +118,7 @@ async function importSuppressions(file: string, options: ImportOptions): Promise
   for await (const { record, line, problem } of readRecords(file)) {
     report.rows += 1
     if (report.rows > ROWS_MAX) throw new CommandFailure(`${file} has more than ${ROWS_MAX} rows: split it`)
-    const row = problem ?? rowOf(record, { options, streams })
+    const row = problem ?? parseRow(record, { options, streams })
     if (typeof row === 'string') {
       report.bad += 1
       if (report.badRows.length < BAD_LISTED_MAX) report.badRows.push({ line, problem: row })
@@ -179,7 +179,7 @@ async function* readRecords(file: string): AsyncGenerator<CsvRecord> {
 }
 
 /** A row; or the problem with it. */
-function rowOf(
+function parseRow(
   record: CsvRecord['record'],
   { options, streams }: { options: ImportOptions; streams: ReadonlyMap<string, string> },
 ): Row | string {
@@ -193,10 +193,10 @@ function rowOf(
     if (named === null) throw new CommandFailure('The file names no stream: give --stream')
     return 'the server has no such stream'
   }
-  return { streamId, address, reason: reasonOf(record, provider) ?? options.reason ?? 'manual' }
+  return { streamId, address, reason: parseReason(record, provider) ?? options.reason ?? 'manual' }
 }
 
-function reasonOf(record: CsvRecord['record'], { reason, marks }: Provider): Reason | null {
+function parseReason(record: CsvRecord['record'], { reason, marks }: Provider): Reason | null {
   const text =
     fieldOf(record, reason)
       ?.toLowerCase()

@@ -73,7 +73,7 @@ export function addSendCommands(program: Command, ended: Ended): void {
       parseInteger,
     )
     .action(async (options: SendOptions) => {
-      const body = await bodyOf(options)
+      const body = await readBodyOptions(options)
       if (body.text === undefined && body.html === undefined) send.error('error: give --text or --html')
       ended(await sendMessage(options, body))
     })
@@ -102,16 +102,16 @@ function formatOutcome(outcome: BatchAnswer['messages'][number]): string {
 }
 
 /** The body of the request; absent options are undefined, and JSON leaves those out. */
-async function bodyOf(options: SendOptions) {
+async function readBodyOptions(options: SendOptions) {
   const { from, to, cc, bcc, subject, html, htmlFile, attach, header, tag, metadata, stream, at } = options
   const hasHtml = html !== undefined || htmlFile !== undefined
   const text =
     options.text === '-' || (options.text === undefined && !hasHtml) ? await readStandardInput() : options.text
   return {
-    from: addressOf(from),
-    to: to.map(addressOf),
-    cc: cc?.map(addressOf),
-    bcc: bcc?.map(addressOf),
+    from: parseAddress(from),
+    to: to.map(parseAddress),
+    cc: cc?.map(parseAddress),
+    bcc: bcc?.map(parseAddress),
     subject,
     text,
     html: html ?? (htmlFile === undefined ? undefined : readFile(htmlFile).toString('utf8')),
@@ -125,7 +125,7 @@ async function bodyOf(options: SendOptions) {
 }
 
 /** `Name <a@b>` as the API takes it. */
-function addressOf(text: string): string | { email: string; name: string } {
+function parseAddress(text: string): string | { email: string; name: string } {
   const [, name, email] = /^\s*"?([^<"]*[^<"\s])"?\s*<([^<>]+)>\s*$/.exec(text) ?? []
   return name === undefined || email === undefined ? text : { email, name }
 }

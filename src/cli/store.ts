@@ -87,7 +87,7 @@ async function backUp(directory: string, options: BackupOptions): Promise<number
   )
   if (json) console.log(JSON.stringify(made))
   else {
-    for (const line of summaryOf(made)) console.log(line)
+    for (const line of formatSummary(made)) console.log(line)
     for (const name of made.removed ?? []) console.log(`Removed ${name}`)
     for (const sentence of made.elsewhere) console.error(sentence)
   }
@@ -101,11 +101,11 @@ async function writeOut({ content = true, keep, json }: BackupOptions): Promise<
     throw new CommandFailure('An archive is not written to a terminal: pipe it into a file or a program')
   const { writeArchive } = await import('../store/backup/ways.ts')
   const made = await inStore((config) => writeArchive(config, { content }))
-  for (const line of json ? [JSON.stringify(made)] : [...summaryOf(made), ...made.elsewhere]) console.error(line)
+  for (const line of json ? [JSON.stringify(made)] : [...formatSummary(made), ...made.elsewhere]) console.error(line)
   return 0
 }
 
-function summaryOf({ directory, installation, at, storeBytes, objects, objectBytes }: Backup): string[] {
+function formatSummary({ directory, installation, at, storeBytes, objects, objectBytes }: Backup): string[] {
   return [
     `${directory}: installation ${installation}, as it was at ${at}`,
     `Store ${storeBytes} bytes, large content ${objects} files of ${objectBytes} bytes`,

@@ -65,7 +65,7 @@ interface LiftOptions extends ClientOptions {
 async function lift(target: string, options: LiftOptions): Promise<number> {
   const { operator = false, note } = options
   const client = makeClient(options, operator ? 'operator' : 'server')
-  const found = target.includes('@') ? await entriesOf(target, options) : null
+  const found = target.includes('@') ? await readEntries(target, options) : null
   if (found?.length === 0)
     throw new CommandFailure(`${target} is not suppressed: sendwright suppression list shows all entries`)
   const ids = found === null ? [target] : found.map(({ suppressionId }) => suppressionId)
@@ -83,7 +83,7 @@ async function lift(target: string, options: LiftOptions): Promise<number> {
 }
 
 /** The entries of an address: at most one a stream. */
-async function entriesOf(recipient: string, options: LiftOptions): Promise<SuppressionEntry[]> {
+async function readEntries(recipient: string, options: LiftOptions): Promise<SuppressionEntry[]> {
   const { operator = false, stream: streamId, server: serverId } = options
   if (operator && serverId === undefined) throw new CommandFailure('An address with --operator needs --server <id>')
   const client = makeClient(options, operator ? 'operator' : 'server')

@@ -130,7 +130,7 @@ interface Act {
 /** Asks for one thing about a webhook and prints the answer. */
 async function actOn(webhook: string, options: ClientOptions, { method, path = '', body, tell }: Act): Promise<number> {
   const client = makeClient(options, 'server')
-  const at = `/v1/webhooks/${await idOf(client, webhook)}${path}`
+  const at = `/v1/webhooks/${await findWebhookId(client, webhook)}${path}`
   if (method === 'get') return print(options, await client.get<object>(at), tell)
   if (method === 'post') return print(options, await client.post<object>(at, body), tell)
   await client.delete(at)
@@ -182,7 +182,7 @@ async function showHealth(options: ClientOptions): Promise<number> {
 /** Prints the newest deliveries of a webhook (its URL or its id). */
 async function listDeliveries(webhook: string, options: DeliveriesOptions): Promise<number> {
   const client = makeClient(options, 'server')
-  const list = await readDeliveries(client, `/v1/webhooks/${await idOf(client, webhook)}/deliveries`, options)
+  const list = await readDeliveries(client, `/v1/webhooks/${await findWebhookId(client, webhook)}/deliveries`, options)
   if (options.json) return printJson(list)
   console.log(formatTable(['created', 'event', 'status', 'attempts', 'last answer', 'id'], list.deliveries.map(rowOf)))
   return 0
@@ -195,7 +195,7 @@ async function replayDeliveries(
   options: ReplayOptions,
 ): Promise<number> {
   const client = makeClient(options, 'server')
-  const path = `/v1/webhooks/${await idOf(client, webhook)}`
+  const path = `/v1/webhooks/${await findWebhookId(client, webhook)}`
   if (delivery !== undefined) {
     const queued = await client.post<Delivery>(`${path}/deliveries/${delivery}/replay`)
     if (options.json) return printJson(queued)
@@ -228,7 +228,7 @@ async function readDeliveries(client: Client, path: string, options: DeliveriesO
   return list
 }
 
-async function idOf(client: Client, webhook: string): Promise<string> {
+async function findWebhookId(client: Client, webhook: string): Promise<string> {
   if (UUID.test(webhook)) return webhook
   const href = URL.canParse(webhook) ? new URL(webhook).href : webhook
   const found = (await allWebhooks(client)).find(({ url }) => url === href)

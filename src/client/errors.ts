@@ -114,7 +114,7 @@ const CLASSES: Readonly<Record<number, new (parts: AnswerParts) => ApiError>> = 
  * The error of an answer, of the class that fits its status.
  * @internal
  */
-export function errorOf(parts: AnswerParts): ApiError {
+export function makeError(parts: AnswerParts): ApiError {
   const Class = CLASSES[parts.status] ?? (parts.status >= 500 ? ServiceError : ApiError)
   return new Class(parts)
 }

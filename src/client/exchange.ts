@@ -6,7 +6,7 @@
  *
  * Spec client.retries, request.idempotency
  */
-import { ConnectionError, errorOf, type Refused, SendwrightError } from './errors.ts'
+import { ConnectionError, makeError, type Refused, SendwrightError } from './errors.ts'
 import type { SendOptions, SendwrightOptions, Signal } from './options.ts'
 
 /** Retries of a call, and the pause before the first of them if the answer names none. */
@@ -51,11 +51,11 @@ export interface Exchange {
  */
 export function makeExchange(options: SendwrightOptions): Exchange {
   const { retries, timeoutMs, base, key } = checked(options)
-  const urlOf = ({ path, query }: Pick<Call, 'path' | 'query'>) => base + path + queryOf(query)
+  const urlOf = ({ path, query }: Pick<Call, 'path' | 'query'>) => base + path + formatQuery(query)
   const authorization = `Bearer ${key}`
   const reply = async (call: Call): Promise<Reply> => {
     const { method, body, isSend = false, options: { signal } = {} } = call
-    const headers = await headersOf(call, authorization)
+    const headers = await makeHeaders(call, authorization)
     const request = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
     const isRepeatable = isSend || method === 'GET' || /\/(?:search|preview)$/.test(call.path)
     for (let attempt = 0; ; attempt += 1) {
@@ -82,7 +82,7 @@ export function makeExchange(options: SendwrightOptions): Exchange {
 }
 
 /** Throws SendwrightError if the Idempotency-Key cannot be sent. */
-async function headersOf(call: Call, authorization: string): Promise<Record<string, string>> {
+async function makeHeaders(call: Call, authorization: string): Promise<Record<string, string>> {
   const { body, isSend = false, options: { idempotencyKey } = {} } = call
   if (idempotencyKey !== undefined && !/^[\x20-\x7e]{1,255}$/.test(idempotencyKey))
     throw new SendwrightError('idempotencyKey must be 1 to 255 printable ASCII characters')
@@ -115,7 +115,7 @@ function isBrowser(): boolean {
 }
 
 /** Values that are undefined are left out. */
-function queryOf(query: object | undefined): string {
+function formatQuery(query: object | undefined): string {
   const pairs = Object.entries(query ?? {}).filter(([, value]) => value !== undefined)
   const text = pairs.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join('&')
   return text === '' ? '' : `?${text}`
@@ -152,7 +152,7 @@ class Reply {
   error(): SendwrightError {
     const text = new TextDecoder().decode(this.bytes)
     const { status, requestId, retryAfterSeconds } = this
-    return errorOf({ status, body: refusalIn(text), text, requestId, retryAfterSeconds })
+    return makeError({ status, body: refusalIn(text), text, requestId, retryAfterSeconds })
   }
 }
 
@@ -183,7 +183,7 @@ async function attemptAt(
   if (signal?.aborted === true) end()
   try {
     const response = await fetch(url, { ...request, redirect: 'manual', signal: ending.signal })
-    return new Reply(response, await bytesOf(response))
+    return new Reply(response, await readBytes(response))
   } catch (cause) {
     if (signal?.aborted === true) throw signal.reason ?? cause
     if (cause instanceof SendwrightError) throw cause
@@ -195,7 +195,7 @@ async function attemptAt(
   }
 }
 
-async function bytesOf(response: Response): Promise<Uint8Array> {
+async function readBytes(response: Response): Promise<Uint8Array> {
   const pieces: Uint8Array[] = []
   let length = 0
   for await (const piece of piecesOf(response)) {
@@ -230,7 +230,7 @@ async function* piecesOf({ body }: Response): AsyncGenerator<Uint8Array> {
 /** Returns the pieces of a success, otherwise the whole answer. */
 async function openAt(url: string, request: RequestInit, signal: Signal): Promise<AsyncIterable<Uint8Array> | Reply> {
   const response = await fetch(url, { ...request, redirect: 'manual', signal: signal as AbortSignal })
-  return response.ok ? piecesOf(response) : new Reply(response, await bytesOf(response))
+  return response.ok ? piecesOf(response) : new Reply(response, await readBytes(response))
 }
 
 /** Milliseconds until the next attempt; null if there is none. */

@@ -79,7 +79,7 @@ export function makeMessages({ ask, bytes, waitSecondsMax }: Exchange): Messages
   const path = '/v1/messages'
   const search: Messages['search'] = (body = {}, options) =>
     ask({ method: 'POST', path: `${path}/search`, body, options })
-  const read: Messages['read'] = (id, options) => ask({ method: 'GET', path: pathOf(path, id), options })
+  const read: Messages['read'] = (id, options) => ask({ method: 'GET', path: joinPath(path, id), options })
   return {
     search,
     iterate: (body, options) =>
@@ -103,12 +103,12 @@ export function makeMessages({ ask, bytes, waitSecondsMax }: Exchange): Messages
     read,
     ...makeFiles(bytes, path),
     check: (id, { links = false, ...options } = {}) =>
-      ask({ method: 'POST', path: pathOf(path, id, 'checks'), body: { links }, options }),
-    cancel: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'cancel'), options }),
+      ask({ method: 'POST', path: joinPath(path, id, 'checks'), body: { links }, options }),
+    cancel: (id, options) => ask({ method: 'POST', path: joinPath(path, id, 'cancel'), options }),
     reschedule: (id, sendAt, options) =>
       ask({
         method: 'PATCH',
-        path: pathOf(path, id),
+        path: joinPath(path, id),
         body: { sendAt: typeof sendAt === 'string' ? sendAt : sendAt.toISOString() },
         options,
       }),
@@ -148,7 +148,7 @@ export function makeReceived({ ask, bytes }: Exchange): Received {
         (after) => search({ ...body, ...after }, options),
         ({ messages }) => messages,
       ),
-    read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
+    read: (id, options) => ask({ method: 'GET', path: joinPath(path, id), options }),
     ...makeFiles(bytes, path),
   }
 }
@@ -156,9 +156,9 @@ export function makeReceived({ ask, bytes }: Exchange): Received {
 /** The calls for the bytes of a mail. */
 function makeFiles(bytes: Exchange['bytes'], path: string): Pick<Messages, 'raw' | 'attachment'> {
   return {
-    raw: (id, options) => bytes({ method: 'GET', path: pathOf(path, id, 'raw'), options }),
+    raw: (id, options) => bytes({ method: 'GET', path: joinPath(path, id, 'raw'), options }),
     attachment: (id, position, options) =>
-      bytes({ method: 'GET', path: pathOf(path, id, 'attachments', String(position)), options }),
+      bytes({ method: 'GET', path: joinPath(path, id, 'attachments', String(position)), options }),
   }
 }
 
@@ -166,6 +166,6 @@ function makeFiles(bytes: Exchange['bytes'], path: string): Pick<Messages, 'raw'
  * A path of parts that a caller names.
  * @internal
  */
-export function pathOf(base: string, ...parts: readonly string[]): string {
+export function joinPath(base: string, ...parts: readonly string[]): string {
   return [base, ...parts.map(encodeURIComponent)].join('/')
 }

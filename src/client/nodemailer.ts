@@ -122,7 +122,7 @@ function notTaken(field: string): SendwrightError {
 
 async function sendOne(client: Sendwright, data: Data): Promise<SentInfo> {
   const { idempotencyKey } = data.sendwright ?? {}
-  const email = emailOf(data)
+  const email = convertEmail(data)
   const options: SendOptions = idempotencyKey === undefined ? {} : { idempotencyKey }
   const { messageId: id, status } = await client.send(email, options)
   const from = addressIn(email.from)
@@ -131,31 +131,31 @@ async function sendOne(client: Sendwright, data: Data): Promise<SentInfo> {
   return { messageId, id, envelope: { from, to }, accepted: to, rejected: [], pending: [], response: `${status} ${id}` }
 }
 
-function emailOf(data: Data): Email {
+function convertEmail(data: Data): Email {
   const missing = NOT_OFFERED.find((field) => data[field] !== undefined && data[field] !== null)
   if (missing !== undefined) throw notTaken(missing)
   const { sendwright: { idempotencyKey: _key, ...fields } = {}, from, subject = '', text, html } = data
-  const [sender] = addressesOf(from === undefined ? [] : [from])
+  const [sender] = convertAddresses(from === undefined ? [] : [from])
   if (sender === undefined) throw new SendwrightError('The message has no `from`')
-  const headers = headersOf(data)
+  const headers = convertHeaders(data)
   return {
     from: sender,
-    to: addressesOf(data.to),
-    cc: addressesOf(data.cc),
-    bcc: addressesOf(data.bcc),
+    to: convertAddresses(data.to),
+    cc: convertAddresses(data.cc),
+    bcc: convertAddresses(data.bcc),
     subject,
     ...(text !== undefined && { text }),
     ...(html !== undefined && { html }),
     ...(Object.keys(headers).length > 0 && { headers }),
-    attachments: (data.attachments ?? []).map(attachmentOf),
+    attachments: (data.attachments ?? []).map(convertAttachment),
     ...fields,
   }
 }
 
 /** Mailboxes of a field; those of a group are listed one by one. */
-function addressesOf(field: readonly Mailbox[] | null | undefined): Address[] {
+function convertAddresses(field: readonly Mailbox[] | null | undefined): Address[] {
   return (field ?? []).flatMap(({ name, address, group }): Address[] => {
-    if (group !== undefined) return addressesOf(group)
+    if (group !== undefined) return convertAddresses(group)
     if (address === undefined) return []
     return [name === undefined || name === '' ? address : { email: address, name }]
   })
@@ -165,8 +165,8 @@ function addressIn(address: Address): string {
   return typeof address === 'string' ? address : address.email
 }
 
-function headersOf({ normalizedHeaders = {}, replyTo, priority = '' }: Data): Record<string, string> {
-  const reply = addressesOf(replyTo).map((one) =>
+function convertHeaders({ normalizedHeaders = {}, replyTo, priority = '' }: Data): Record<string, string> {
+  const reply = convertAddresses(replyTo).map((one) =>
     typeof one === 'string' ? one : `"${(one.name ?? '').replace(/["\\]/g, '\\$&')}" <${one.email}>`,
   )
   return {
@@ -177,16 +177,16 @@ function headersOf({ normalizedHeaders = {}, replyTo, priority = '' }: Data): Re
 }
 
 /** nodemailer gives bytes in base64, and text as it is. */
-function attachmentOf({ filename, content = '', encoding, contentType, cid }: File): Attachment {
+function convertAttachment({ filename, content = '', encoding, contentType, cid }: File): Attachment {
   return {
     name: filename || 'attachment',
-    content: encoding === 'base64' ? content.replace(/\s+/g, '') : base64Of(new TextEncoder().encode(content)),
+    content: encoding === 'base64' ? content.replace(/\s+/g, '') : encodeBase64(new TextEncoder().encode(content)),
     ...(contentType !== undefined && { contentType: contentType.split(';')[0]?.trim().toLowerCase() as string }),
     ...(cid !== undefined && { contentId: cid }),
   }
 }
 
-function base64Of(bytes: Uint8Array): string {
+function encodeBase64(bytes: Uint8Array): string {
   let text = ''
   for (const byte of bytes) text += String.fromCharCode(byte)
   return btoa(text)

@@ -1,6 +1,6 @@
 /** resources - calls about broadcasts, suppressions, sending domains and erasures */
 import type { Exchange } from './exchange.ts'
-import { pathOf } from './mail.ts'
+import { joinPath } from './mail.ts'
 import type { CallOptions, SendOptions } from './options.ts'
 import { iterate } from './pages.ts'
 import type {
@@ -89,7 +89,7 @@ export function makeBroadcasts({ ask }: Exchange): Broadcasts {
   const path = '/v1/broadcasts'
   const list: Broadcasts['list'] = (query, options) => ask({ method: 'GET', path, query, options })
   const act = (action: string) => (id: string, options?: CallOptions) =>
-    ask<Broadcast>({ method: 'POST', path: pathOf(path, id, action), options })
+    ask<Broadcast>({ method: 'POST', path: joinPath(path, id, action), options })
   return {
     create: (body, options) => ask({ method: 'POST', path, body, isSend: true, options }),
     preview: (body, options) => ask({ method: 'POST', path: `${path}/preview`, body, options }),
@@ -99,7 +99,7 @@ export function makeBroadcasts({ ask }: Exchange): Broadcasts {
         (after) => list({ ...query, ...after }, options),
         ({ broadcasts }) => broadcasts,
       ),
-    read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
+    read: (id, options) => ask({ method: 'GET', path: joinPath(path, id), options }),
     cancel: act('cancel'),
     pause: act('pause'),
     resume: act('resume'),
@@ -122,8 +122,8 @@ export function makeSuppressions({ ask }: Exchange): Suppressions {
         ({ suppressions }) => suppressions,
       ),
     add: (body, options) => ask({ method: 'POST', path, body, options }),
-    read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
-    lift: (id, options) => ask({ method: 'DELETE', path: pathOf(path, id), options }),
+    read: (id, options) => ask({ method: 'GET', path: joinPath(path, id), options }),
+    lift: (id, options) => ask({ method: 'DELETE', path: joinPath(path, id), options }),
   }
 }
 
@@ -142,16 +142,16 @@ export function makeDomains({ ask }: Exchange): Domains {
         ({ domains }) => domains,
       ),
     add: (body, options) => ask({ method: 'POST', path, body, options }),
-    read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
-    verify: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'verify'), options }),
-    rotateDkim: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'rotate-dkim'), options }),
-    useInTests: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'test-use'), options }),
-    readReports: (id, query, options) => ask({ method: 'GET', path: pathOf(path, id, 'reports'), query, options }),
+    read: (id, options) => ask({ method: 'GET', path: joinPath(path, id), options }),
+    verify: (id, options) => ask({ method: 'POST', path: joinPath(path, id, 'verify'), options }),
+    rotateDkim: (id, options) => ask({ method: 'POST', path: joinPath(path, id, 'rotate-dkim'), options }),
+    useInTests: (id, options) => ask({ method: 'POST', path: joinPath(path, id, 'test-use'), options }),
+    readReports: (id, query, options) => ask({ method: 'GET', path: joinPath(path, id, 'reports'), query, options }),
     readTlsReports: (id, query, options) =>
-      ask({ method: 'GET', path: pathOf(path, id, 'tls-reports'), query, options }),
+      ask({ method: 'GET', path: joinPath(path, id, 'tls-reports'), query, options }),
     receivedReports: (id, query, options) =>
-      ask({ method: 'GET', path: pathOf(path, id, 'received-reports'), query, options }),
-    delete: (id, options) => ask({ method: 'DELETE', path: pathOf(path, id), options }),
+      ask({ method: 'GET', path: joinPath(path, id, 'received-reports'), query, options }),
+    delete: (id, options) => ask({ method: 'DELETE', path: joinPath(path, id), options }),
   }
 }
 
@@ -163,6 +163,6 @@ export function makeErasures({ ask }: Exchange): Erasures {
   const path = '/v1/erasures'
   return {
     create: (address, options) => ask({ method: 'POST', path, body: { address }, options }),
-    read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
+    read: (id, options) => ask({ method: 'GET', path: joinPath(path, id), options }),
   }
 }

@@ -1,6 +1,6 @@
 /** webhooks - calls about webhooks and their deliveries, and the check of a signature */
 import type { Exchange } from './exchange.ts'
-import { pathOf } from './mail.ts'
+import { joinPath } from './mail.ts'
 import type { CallOptions } from './options.ts'
 import { iterate } from './pages.ts'
 import type { Event } from './shapes/events.ts'
@@ -56,18 +56,18 @@ export function makeWebhooks({ ask }: Exchange): Webhooks {
         (after) => list({ ...query, ...after }, options),
         ({ webhooks }) => webhooks,
       ),
-    read: (id, options) => ask({ method: 'GET', path: pathOf(path, id), options }),
-    delete: (id, options) => ask({ method: 'DELETE', path: pathOf(path, id), options }),
-    enable: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'enable'), options }),
-    disable: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'disable'), options }),
-    addSecret: (id, options) => ask({ method: 'POST', path: pathOf(path, id, 'secrets'), options }),
+    read: (id, options) => ask({ method: 'GET', path: joinPath(path, id), options }),
+    delete: (id, options) => ask({ method: 'DELETE', path: joinPath(path, id), options }),
+    enable: (id, options) => ask({ method: 'POST', path: joinPath(path, id, 'enable'), options }),
+    disable: (id, options) => ask({ method: 'POST', path: joinPath(path, id, 'disable'), options }),
+    addSecret: (id, options) => ask({ method: 'POST', path: joinPath(path, id, 'secrets'), options }),
     deleteSecret: (id, secretId, options) =>
-      ask({ method: 'DELETE', path: pathOf(path, id, 'secrets', secretId), options }),
-    deliveries: (id, query, options) => ask({ method: 'GET', path: pathOf(path, id, 'deliveries'), query, options }),
+      ask({ method: 'DELETE', path: joinPath(path, id, 'secrets', secretId), options }),
+    deliveries: (id, query, options) => ask({ method: 'GET', path: joinPath(path, id, 'deliveries'), query, options }),
     replay: (id, deliveryId, options) =>
-      ask({ method: 'POST', path: pathOf(path, id, 'deliveries', deliveryId, 'replay'), options }),
-    replayDead: (id, body, options) => ask({ method: 'POST', path: pathOf(path, id, 'replay'), body, options }),
-    test: (id, event, options) => ask({ method: 'POST', path: pathOf(path, id, 'test'), body: { event }, options }),
+      ask({ method: 'POST', path: joinPath(path, id, 'deliveries', deliveryId, 'replay'), options }),
+    replayDead: (id, body, options) => ask({ method: 'POST', path: joinPath(path, id, 'replay'), body, options }),
+    test: (id, event, options) => ask({ method: 'POST', path: joinPath(path, id, 'test'), body: { event }, options }),
     verify: verifyWebhook,
   }
 }

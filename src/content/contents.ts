@@ -9,14 +9,14 @@
 import { randomBytes } from 'node:crypto'
 import type { DiskSpace } from './disk-space.ts'
 import { HEAD_BYTES, type ObjectKind, plainSize, planSpan, SALT_BYTES, type Span, sealedSize } from './frame.ts'
-import { BrokenObject, keyOfHead, openAll, type Source, sealAll } from './framing.ts'
+import { BrokenObject, type ByteSource, keyOfHead, openAll, sealAll } from './framing.ts'
 import {
   type FailureKind,
   type Front,
-  failureOf,
   type SealedSpan,
   type StorageBackend,
   StorageFailure,
+  toStorageFailure,
 } from './storage-backend.ts'
 
 /** A write: the names, the key, and the bytes as they come. */
@@ -25,7 +25,7 @@ export interface PutOrder {
   readonly names: readonly string[]
   readonly mailKey: Buffer
   readonly kind: ObjectKind
-  readonly source: Source
+  readonly source: ByteSource
   /** Its maximum size. */
   readonly bytesMax: number
 }
@@ -119,7 +119,7 @@ export function makeContents(deps: ContentsDeps): Contents {
     putSealed: (name, pieces) => putSealed(deps, name, pieces),
     readSealed: (name, span) => readSealed(deps, name, span),
     async front(name) {
-      const found = await home.front(name, HEAD_BYTES).catch(failureOf)
+      const found = await home.front(name, HEAD_BYTES).catch(toStorageFailure)
       if (found === null) return 'gone'
       if ('bytes' in found) return found
       warn({ home: home.kind, name, reason: found.message }, 'Content could not be read')
@@ -156,7 +156,7 @@ async function put({ home, room, told, warn }: ContentsDeps, order: PutOrder): P
     end('ok')
     return { ok: true }
   } catch (error) {
-    const failure = failureOf(error)
+    const failure = toStorageFailure(error)
     const why = heard.isCut ? 'cut' : failure.kind
     end(why)
     if (!heard.isCut) warn({ home: home.kind, reason: failure.message }, 'Content could not be written')
@@ -177,7 +177,7 @@ async function putSealed(
   const failure =
     giveBack === null
       ? new StorageFailure('full', 'the disk is nearly full')
-      : await home.write([name], inTurn(pieces)).then(() => null, failureOf)
+      : await home.write([name], inTurn(pieces)).then(() => null, toStorageFailure)
   giveBack?.(failure === null ? bytes : 0)
   const result = failure?.kind ?? 'ok'
   told({ home: home.kind, act: 'put', result, ms: performance.now() - startedAtMs, bytes, objects: 1 })
@@ -194,9 +194,9 @@ async function readSealed(
   const startedAtMs = performance.now()
   const found = await collect(home.read(name, span)).catch(async (error: unknown) => {
     // A home that is asked for a part of an object that it does not have fails as one that is away does.
-    const front = await home.front(name, HEAD_BYTES).catch(failureOf)
+    const front = await home.front(name, HEAD_BYTES).catch(toStorageFailure)
     if (front === null) return 'gone'
-    warn({ home: home.kind, name, reason: failureOf(error).message }, 'Content could not be read')
+    warn({ home: home.kind, name, reason: toStorageFailure(error).message }, 'Content could not be read')
     return 'away'
   })
   const isThere = typeof found !== 'string'
@@ -245,7 +245,7 @@ async function readWhole(deps: ReadDeps, order: GetOrder): Promise<Buffer | 'gon
 
 async function remove({ home, told, warn }: ContentsDeps, names: readonly string[]): Promise<boolean> {
   const startedAtMs = performance.now()
-  const failure = await home.remove(names).then(() => null, failureOf)
+  const failure = await home.remove(names).then(() => null, toStorageFailure)
   const result = failure?.kind ?? 'ok'
   told({ home: home.kind, act: 'remove', result, ms: performance.now() - startedAtMs, bytes: 0, objects: names.length })
   if (failure !== null) warn({ home: home.kind, reason: failure.message }, 'Content could not be removed')
@@ -269,7 +269,7 @@ async function open(
 }
 
 /** Distinguishes the source's own errors from those of the home; the caller already knows its own. */
-async function* watched(source: Source, told: { isCut: boolean }): AsyncGenerator<Uint8Array> {
+async function* watched(source: ByteSource, told: { isCut: boolean }): AsyncGenerator<Uint8Array> {
   try {
     yield* source
   } catch (error) {

@@ -14,7 +14,7 @@ import { link, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:
 import { dirname, join, relative, sep } from 'node:path'
 import { makeFolderSync } from './folder-sync.ts'
 import { FRAME_BYTES, SEALED_FRAME_BYTES, sealedSize } from './frame.ts'
-import { type Front, failureOf, type SealedSpan, type StorageBackend } from './storage-backend.ts'
+import { type Front, type SealedSpan, type StorageBackend, toStorageFailure } from './storage-backend.ts'
 import { bothEnd, ignoreAbsent, makeUnfinishedFiles, type NewFile, writeWhole } from './unfinished.ts'
 
 const FOLDER_OWNER_ONLY = 0o700
@@ -84,7 +84,7 @@ export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptio
         throw error
       })
     },
-    front: (name, bytes) => frontOf(pathOf(name), bytes),
+    front: (name, bytes) => readFront(pathOf(name), bytes),
     read: (name, span) => readFrom(pathOf(name), span),
     async remove(names) {
       for (const name of names) await unlink(pathOf(name)).catch(ignoreAbsent)
@@ -157,7 +157,7 @@ function orFailure(home: StorageBackend): StorageBackend {
     <Args extends unknown[], Out>(call: (...args: Args) => Promise<Out>) =>
     (...args: Args): Promise<Out> =>
       call(...args).catch((error: unknown) => {
-        throw failureOf(error)
+        throw toStorageFailure(error)
       })
   return {
     kind: home.kind,
@@ -175,7 +175,7 @@ function orFailure(home: StorageBackend): StorageBackend {
   }
 }
 
-async function frontOf(path: string, bytes: number): Promise<Front | null> {
+async function readFront(path: string, bytes: number): Promise<Front | null> {
   const file = await open(path, 'r').catch(ignoreAbsent)
   if (file === undefined) return null
   try {
@@ -207,7 +207,7 @@ async function* failing<Value>(values: AsyncIterable<Value>): AsyncGenerator<Val
   try {
     yield* values
   } catch (error) {
-    throw failureOf(error)
+    throw toStorageFailure(error)
   }
 }
 

@@ -93,14 +93,14 @@ export function planSpan(bytes: number, { from, length }: Span): FramePlan | nul
 
 /** Seals one frame, its bytes followed by their tag. A number is used once with a key. */
 export function sealFrame(key: Buffer, { number, isLast, bytes }: Frame): Buffer {
-  const cipher = createCipheriv(ALGORITHM, key, nonceOf(number, isLast), { authTagLength: TAG_BYTES })
+  const cipher = createCipheriv(ALGORITHM, key, makeNonce(number, isLast), { authTagLength: TAG_BYTES })
   return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()])
 }
 
 /** Opens one frame; null if it was changed. */
 export function openFrame(key: Buffer, { number, isLast, bytes }: Frame): Buffer | null {
   if (bytes.length < TAG_BYTES) return null
-  const decipher = createDecipheriv(ALGORITHM, key, nonceOf(number, isLast), { authTagLength: TAG_BYTES })
+  const decipher = createDecipheriv(ALGORITHM, key, makeNonce(number, isLast), { authTagLength: TAG_BYTES })
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
   const opened = decipher.update(bytes.subarray(0, -TAG_BYTES))
   try {
@@ -120,7 +120,7 @@ export interface Frame {
   readonly bytes: Buffer
 }
 
-function nonceOf(number: number, isLast: boolean): Buffer {
+function makeNonce(number: number, isLast: boolean): Buffer {
   const nonce = Buffer.alloc(NONCE_BYTES)
   nonce[0] = isLast ? 1 : 0
   nonce.writeUIntBE(number, NONCE_BYTES - 6, 6)

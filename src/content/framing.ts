@@ -21,11 +21,11 @@ import {
 export class BrokenObject extends Error {}
 
 /** Bytes in pieces of any size. */
-export type Source = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+export type ByteSource = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 /** Seals a stream: the head first, then frame after frame. Takes the mail's key and 16 random bytes. */
 export async function* sealAll(
-  source: Source,
+  source: ByteSource,
   { mailKey, kind, salt }: { mailKey: Buffer; kind: ObjectKind; salt: Buffer },
 ): AsyncGenerator<Buffer, void> {
   const key = objectKey(mailKey, { salt, kind })
@@ -53,7 +53,7 @@ export function keyOfHead(head: Buffer, { mailKey, kind }: { mailKey: Buffer; ki
 /**
  * Opens the frames of a plan. Takes their sealed bytes. Throws BrokenObject at the first that is not what was sealed.
  */
-export async function* openAll(sealed: Source, plan: FramePlan, key: Buffer): AsyncGenerator<Buffer, void> {
+export async function* openAll(sealed: ByteSource, plan: FramePlan, key: Buffer): AsyncGenerator<Buffer, void> {
   let number = plan.firstFrame
   let { skip, length: left } = plan
   const give = (bytes: Buffer): Buffer => {

@@ -15,7 +15,7 @@ import type { Log } from '../process/log.ts'
 import { type ContentAct, type Contents, makeContents } from './contents.ts'
 import { watchDisk } from './disk-space.ts'
 import { contentFolder, makeFileHome } from './files.ts'
-import { failureOf, type StorageBackend } from './storage-backend.ts'
+import { type StorageBackend, toStorageFailure } from './storage-backend.ts'
 
 /** This process would use another content store than the installation; the start ends with this message. */
 export class ContentMismatch extends Error {}
@@ -85,7 +85,7 @@ async function identify(home: StorageBackend, mark: HomeMark, known: string | nu
   const where = home.kind === 'file' ? 'DATA_DIR' : 'The bucket of CONTENT_STORE'
   const readId = (): Promise<string | null> =>
     home.readId().catch((error: unknown) => {
-      throw new ContentMismatch(`${where} cannot be read: ${failureOf(error).message}`)
+      throw new ContentMismatch(`${where} cannot be read: ${toStorageFailure(error).message}`)
     })
   let id = await readId()
   if (id === null && known !== null)
@@ -94,7 +94,7 @@ async function identify(home: StorageBackend, mark: HomeMark, known: string | nu
     )
   if (id === null) {
     await home.writeId(randomUUID()).catch((error: unknown) => {
-      throw new ContentMismatch(`${where} cannot be written to: ${failureOf(error).message}`)
+      throw new ContentMismatch(`${where} cannot be written to: ${toStorageFailure(error).message}`)
     })
     id = await readId()
   }

@@ -110,7 +110,7 @@ export function makeS3Wire(place: S3Place, times: S3Times): S3Wire {
         const answer = await sendOnce(request).catch((error: Error) => error)
         if (answer instanceof Error) reason = reasonOf(answer)
         else if (answer.status < 500 && answer.status !== 429) return answer
-        else reason = await refusalOf(answer)
+        else reason = await readRefusal(answer)
       }
       throw new StorageFailure('away', reason)
     },
@@ -119,7 +119,7 @@ export function makeS3Wire(place: S3Place, times: S3Times): S3Wire {
 }
 
 /** Why an answer refuses, in its own words: `S3 answered 403 SignatureDoesNotMatch`. */
-export async function refusalOf(answer: S3Answer): Promise<string> {
+export async function readRefusal(answer: S3Answer): Promise<string> {
   let text = ''
   try {
     for await (const piece of answer.body) if (text.length < ERROR_CHARS_MAX) text += piece.toString('latin1')

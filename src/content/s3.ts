@@ -13,7 +13,7 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import {
   makeS3Wire,
-  refusalOf,
+  readRefusal,
   S3_TIMES,
   type S3Answer,
   type S3Place,
@@ -22,11 +22,11 @@ import {
 } from './s3-wire.ts'
 import {
   type Front,
-  failureOf,
   type Listed,
   type SealedSpan,
   type StorageBackend,
   StorageFailure,
+  toStorageFailure,
 } from './storage-backend.ts'
 import { makeUnfinishedFiles } from './unfinished.ts'
 
@@ -70,7 +70,7 @@ export function makeS3Home(
         await gathered.drop()
       }
     },
-    front: (name, bytes) => frontOf(bucket.expect, name, bytes),
+    front: (name, bytes) => readFront(bucket.expect, name, bytes),
     read: (name, span) => readFrom(bucket.expect, name, span),
     remove: (names) => bucket.removeAll(names),
     days: async (prefix) => (await bucket.list(`${prefix}/`, '/')).days.sort(),
@@ -84,7 +84,7 @@ export function makeS3Home(
     },
     sweepUnfinished: (isLiving) =>
       unfinished.sweep(isLiving).catch((error: unknown) => {
-        throw failureOf(error)
+        throw toStorageFailure(error)
       }),
     close: wire.close,
   }
@@ -105,12 +105,12 @@ class Bucket {
   readonly expect: Expect = async (request, statuses) => {
     const answer = await this.wire.send(request)
     if (statuses.includes(answer.status)) return answer
-    throw new StorageFailure('away', await refusalOf(answer))
+    throw new StorageFailure('away', await readRefusal(answer))
   }
 
   async readId(): Promise<string | null> {
     const answer = await this.expect({ method: 'GET', name: ID_NAME }, [200, 404])
-    const text = await textOf(answer, ID_BYTES_MAX * 4)
+    const text = await readText(answer, ID_BYTES_MAX * 4)
     if (answer.status === 404 && text.includes('NoSuchBucket'))
       throw new StorageFailure('away', 'S3 has no such bucket')
     return answer.status === 404 ? null : text.trim()
@@ -132,7 +132,7 @@ class Bucket {
     } catch (error) {
       // Includes the one with an unknown outcome, whose acknowledgement may have been lost.
       await this.removeAll(written).catch(() => undefined)
-      throw failureOf(error)
+      throw toStorageFailure(error)
     }
   }
 
@@ -156,15 +156,16 @@ class Bucket {
     const headers = { 'x-amz-copy-source': source }
     const answer = await this.expect({ method: 'PUT', name: to, headers }, [200])
     // A copy that fails half way is reported in the body of a 200.
-    if ((await textOf(answer, LIST_BYTES_MAX)).includes('<Error>')) throw new StorageFailure('away', 'S3 did not copy')
+    if ((await readText(answer, LIST_BYTES_MAX)).includes('<Error>'))
+      throw new StorageFailure('away', 'S3 did not copy')
   }
 }
 
 type Expect = (request: S3Request, statuses: readonly number[]) => Promise<S3Answer>
 
-async function frontOf(expect: Expect, name: string, bytes: number): Promise<Front | null> {
+async function readFront(expect: Expect, name: string, bytes: number): Promise<Front | null> {
   const answer = await expect({ method: 'GET', name, headers: { range: rangeOf(0, bytes) } }, [200, 206, 404, 416])
-  const body = await bytesOf(answer, bytes)
+  const body = await readBytes(answer, bytes)
   if (answer.status === 404) return null
   if (answer.status === 416) return { size: 0, bytes: Buffer.alloc(0) }
   const total = /\/(\d+)$/.exec(answer.header('content-range') ?? '')?.[1] ?? answer.header('content-length')
@@ -177,7 +178,7 @@ async function* readFrom(expect: Expect, name: string, { from, length }: SealedS
   try {
     for await (const piece of answer.body) yield piece
   } catch (error) {
-    throw failureOf(error)
+    throw toStorageFailure(error)
   } finally {
     await answer.drop().catch(() => undefined)
   }
@@ -213,7 +214,7 @@ async function gather(sealed: AsyncIterable<Buffer>, unfinished: ReturnType<type
     }
   }
   const { path, bytes } = await unfinished.write(all()).catch((error: unknown) => {
-    throw failureOf(error)
+    throw toStorageFailure(error)
   })
   const body = { make: () => createReadStream(path), bytes, sha256: hash.digest('hex') }
   return { body, drop: () => unfinished.remove(path) }
@@ -253,7 +254,7 @@ async function listAll({
       ...(delimiter !== undefined && { delimiter }),
       ...(marker !== '' && { marker }),
     }
-    const text = await textOf(await wire({ method: 'GET', name: null, query }, [200]), LIST_BYTES_MAX)
+    const text = await readText(await wire({ method: 'GET', name: null, query }, [200]), LIST_BYTES_MAX)
     // Our own names hold nothing that XML would escape.
     for (const inside of elementsOf(text, 'Contents')) {
       const key = /<Key>([^<]*)<\/Key>/.exec(inside)?.[1] ?? ''
@@ -282,14 +283,14 @@ function* elementsOf(xml: string, name: string): Generator<string> {
   }
 }
 
-async function textOf(answer: S3Answer, bytesMax: number): Promise<string> {
-  const bytes = await bytesOf(answer, bytesMax + 1)
+async function readText(answer: S3Answer, bytesMax: number): Promise<string> {
+  const bytes = await readBytes(answer, bytesMax + 1)
   if (bytes.length > bytesMax) throw new StorageFailure('away', 'S3 returned more data than requested')
   return bytes.toString()
 }
 
 /** Reads up to `bytesMax` bytes of an answer and discards the rest. */
-async function bytesOf(answer: S3Answer, bytesMax: number): Promise<Buffer> {
+async function readBytes(answer: S3Answer, bytesMax: number): Promise<Buffer> {
   const pieces: Buffer[] = []
   let bytes = 0
   try {
@@ -299,7 +300,7 @@ async function bytesOf(answer: S3Answer, bytesMax: number): Promise<Buffer> {
       if (bytes > bytesMax) break
     }
   } catch (error) {
-    throw failureOf(error)
+    throw toStorageFailure(error)
   }
   return Buffer.concat(pieces).subarray(0, bytesMax)
 }

@@ -67,7 +67,7 @@ export class StorageFailure extends Error {
 const FULL_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
 /** The failure that an error of the system is; one that is a failure already stays as it is. */
-export function failureOf(error: unknown): StorageFailure {
+export function toStorageFailure(error: unknown): StorageFailure {
   if (error instanceof StorageFailure) return error
   const { code, message } = error as NodeJS.ErrnoException
   // A message of the system names the path, which names no person.

@@ -10,7 +10,7 @@ import { SHARDS } from '../../cluster/id.ts'
 import { DAY_MS, dayName, HOUR_MS } from '../state/calendar.ts'
 import { lastPastDay, type Tree } from '../state/object-name.ts'
 import type { ContentAct, Contents } from './contents.ts'
-import { failureOf, type Listed } from './storage-backend.ts'
+import { type Listed, toStorageFailure } from './storage-backend.ts'
 
 /** A command that names an object is dead long before. */
 const UNNAMED_MS = HOUR_MS
@@ -44,7 +44,7 @@ export async function sweepContents(deps: SweepDeps): Promise<number> {
     try {
       objects += await act()
     } catch (error) {
-      result = failureOf(error).kind
+      result = toStorageFailure(error).kind
     }
   }
   await step(() => contents.home.sweepUnfinished(deps.isLiving))

@@ -6,17 +6,17 @@
 
 import { homeShard, isId, shardOf } from '../../cluster/id.ts'
 import type { SettingsReply } from '../actors/dashboard/settings.ts'
-import { type Answer, refuse } from '../http/respond.ts'
-import { pageOf } from '../routes/answer.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
+import { parsePage } from '../routes/answer.ts'
 import { orderToken } from '../routes/tokens.ts'
 import { proofOf } from '../state/dashboard/session.ts'
 import { hasFactor } from '../state/dashboard/user.ts'
 import { formatAccount } from '../views/account.ts'
 import { readActs } from '../views/dashboard/acts.ts'
 import { readChecklist } from '../views/dashboard/checklist.ts'
-import { findOf, NOTHING_FOUND } from '../views/dashboard/find.ts'
+import { findById, NOTHING_FOUND } from '../views/dashboard/find.ts'
 import { askAs, type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
-import { userOf } from './own-user.ts'
+import { readOwnUser } from './own-user.ts'
 
 /** PATCH /dashboard/api/account */
 export function makePatchSettings(deps: DashboardDeps): DashboardHandler<'patchSettings'> {
@@ -29,9 +29,9 @@ export function makePatchSettings(deps: DashboardDeps): DashboardHandler<'patchS
     if (requireSecondFactor) {
       // An administrator who requires a second factor must have one, or the account could lock out all its
       // administrators.
-      const user = await userOf(deps, request)
+      const user = await readOwnUser(deps, request)
       if (!('userId' in user)) return user
-      if (!hasFactor(user)) return refuse('second_factor_required')
+      if (!hasFactor(user)) return refusalReply('second_factor_required')
     }
     return orderOfAccount(deps, request, { name: 'change-settings', body: { changes, settings } })
   }
@@ -67,9 +67,9 @@ export function makeCreateAccountKey(deps: DashboardDeps): DashboardHandler<'cre
 /** GET /dashboard/api/audit */
 export function makeListActs({ read, nowMs }: DashboardDeps): DashboardHandler<'listActs'> {
   return async (request) => {
-    const page = { ...pageOf(request.query), nowMs: nowMs() }
+    const page = { ...parsePage(request.query), nowMs: nowMs() }
     const acts = await readActs(read, sessionOf(request).accountId, page)
-    return acts === null ? refuse('unavailable') : { status: 200, json: acts }
+    return acts === null ? refusalReply('unavailable') : { status: 200, json: acts }
   }
 }
 
@@ -77,7 +77,7 @@ export function makeListActs({ read, nowMs }: DashboardDeps): DashboardHandler<'
 export function makeReadChecklist({ read }: DashboardDeps): DashboardHandler<'readChecklist'> {
   return async (request) => {
     const checklist = await readChecklist(read, sessionOf(request).accountId)
-    return checklist === null ? refuse('unavailable') : { status: 200, json: checklist }
+    return checklist === null ? refusalReply('unavailable') : { status: 200, json: checklist }
   }
 }
 
@@ -87,7 +87,7 @@ export function makeFind(deps: DashboardDeps): DashboardHandler<'find'> {
     const { accountId } = sessionOf(request)
     const id = request.body.text.trim().toLowerCase()
     const isOurs = isId(id) && shardOf(id) === homeShard(accountId)
-    const found = isOurs ? await findOf(deps.read, accountId, id) : NOTHING_FOUND
-    return found === 'unavailable' ? refuse('unavailable') : { status: 200, json: found }
+    const found = isOurs ? await findById(deps.read, accountId, id) : NOTHING_FOUND
+    return found === 'unavailable' ? refusalReply('unavailable') : { status: 200, json: found }
   }
 }

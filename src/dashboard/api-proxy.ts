@@ -12,13 +12,13 @@ import type { Level } from '../../schemas/route.ts'
 import { type PublicRouteName, ROUTES } from '../../schemas/routes.ts'
 import { NOT_SIGNED_IN } from '../http/dashboard-edge.ts'
 import type { EdgeRequest, Handler, Handlers } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { proofOf } from '../state/dashboard/session.ts'
 import type { ServerState } from '../state/server.ts'
 import type { AccountKey, ServerKey, SessionKey } from '../views/key.ts'
 import { readServerOf } from '../views/resource-access.ts'
 import { askAs, type DashboardDeps } from './deps.ts'
-import { type ContentRule, ruleOf } from './redact.ts'
+import { type ContentRule, findRule } from './redact.ts'
 import { touch } from './session-routes.ts'
 
 export interface ApiProxyDeps extends DashboardDeps {
@@ -49,7 +49,7 @@ async function answerMirrored(
   const level = route.session?.level ?? 'a'
   const found = isOfServer ? await findServer(deps, session, { serverId: request.params.serverId ?? '', level }) : null
   if (found !== null && 'answer' in found) return found.answer
-  const rule = await ruleOf(deps, session, { name, server: found?.server ?? null, params: request.params })
+  const rule = await findRule(deps, session, { name, server: found?.server ?? null, params: request.params })
   if ('refusal' in rule) return rule.refusal
   const key = found?.key ?? accountKeyOf(session, level)
   const handlers = level === 'r' ? shared : deps.handlersWith(askAs(deps.ask, request))
@@ -78,9 +78,9 @@ export async function findServer(
 ): Promise<{ readonly server: ServerState; readonly key: ServerKey } | { readonly answer: Answer }> {
   const { accountId } = session
   const seen = await readServerOf(read, accountKeyOf(session, level), { accountId, serverId })
-  if (typeof seen === 'string') return { answer: seen === 'unauthorized' ? NOT_SIGNED_IN : refuse(seen) }
+  if (typeof seen === 'string') return { answer: seen === 'unauthorized' ? NOT_SIGNED_IN : refusalReply(seen) }
   const { server } = seen
-  if (server === null) return { answer: refuse('not_found') }
+  if (server === null) return { answer: refusalReply('not_found') }
   const { mode, defaultStreamId } = server
   const { tokenId, hash, row } = session
   const place = { accountId, serverId: server.serverId, mode, defaultStreamId }

@@ -6,7 +6,7 @@
  * Spec session.confirm, session.limits
  */
 
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import type { User } from '../state/dashboard/user.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import type { SessionKey } from '../views/key.ts'
@@ -15,7 +15,7 @@ import { makeChallenge, parseChallenge } from './factor/challenge.ts'
 import { readFactorCode } from './factor/factor-code.ts'
 import { noteRefusal, noteSessionLimit } from './login-audit.ts'
 import { refuseConfirmation } from './login-rate-limit.ts'
-import { userOf } from './own-user.ts'
+import { readOwnUser } from './own-user.ts'
 import { optionsToShow, relyingParty, verifyShown } from './passkey.ts'
 import { spendFactor } from './second-step.ts'
 import { compare, noteSession } from './session-routes.ts'
@@ -23,9 +23,9 @@ import { compare, noteSession } from './session-routes.ts'
 /** POST /dashboard/api/session/confirm/options */
 export function makeBeginConfirmation(deps: DashboardDeps): DashboardHandler<'beginConfirmation'> {
   return async (request) => {
-    const user = await userOf(deps, request)
+    const user = await readOwnUser(deps, request)
     if (!('userId' in user)) return user
-    if (user.passkeys.length === 0) return refuse('not_found')
+    if (user.passkeys.length === 0) return refusalReply('not_found')
     const begun = { kind: 'confirm', userId: user.userId, holder: sessionOf(request).hash } as const
     const { token, challenge } = makeChallenge(deps.secrets.challengeKey, begun, deps.nowMs())
     const options = optionsToShow(relyingParty(deps), challenge.id, user)
@@ -90,8 +90,8 @@ async function tryOwn(
     return refused
   }
   const user = await readUser(deps.read, userId)
-  if (user === 'unavailable' || user === null) return refuse('unavailable')
+  if (user === 'unavailable' || user === null) return refusalReply('unavailable')
   const tried = await look(user)
   if (tried === null) noteRefusal(deps, accountId, userId)
-  return tried ?? refuse('sign_in_failed')
+  return tried ?? refusalReply('sign_in_failed')
 }

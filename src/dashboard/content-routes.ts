@@ -15,7 +15,7 @@ import type { Message } from '../../schemas/message.ts'
 import type { Level } from '../../schemas/route.ts'
 import { type PublicRouteName, ROUTES } from '../../schemas/routes.ts'
 import type { EdgeRequest, Handler, Handlers } from '../http/request.ts'
-import { type Answer, type Download, refuse } from '../http/respond.ts'
+import { type Answer, type Download, refusalReply } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import type { Head } from '../state/message/head.ts'
 import type { ServerState } from '../state/server.ts'
@@ -24,7 +24,7 @@ import type { ServerKey } from '../views/key.ts'
 import { type MessageDeps, readStoredMessage } from '../views/message/message.ts'
 import { type ApiProxyDeps, findServer } from './api-proxy.ts'
 import { type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
-import { linksOf, mailPreview, referencedIds } from './mail-preview.ts'
+import { findHrefs, mailPreview, referencedIds } from './mail-preview.ts'
 import { refuseContent } from './redact.ts'
 
 type Received = FromSchema<typeof RECEIVED_MESSAGE>
@@ -45,8 +45,8 @@ export function makeReadContent(deps: ApiProxyDeps): DashboardHandler<'readConte
       const answer = await askPlace<Message>(place, request, 'readMessage')
       if (!('found' in answer)) return answer
       const { text, html, contentAvailable } = answer.found
-      if (!contentAvailable) return refuse('content_expired')
-      return { status: 200, json: { text, html, links: linksOf(html) } }
+      if (!contentAvailable) return refusalReply('content_expired')
+      return { status: 200, json: { text, html, links: findHrefs(html) } }
     })
 }
 
@@ -62,20 +62,20 @@ export function makeReadReceivedContent(deps: ApiProxyDeps): DashboardHandler<'r
 /** GET /dashboard/mail/{serverId}/{id}: only as the content of a frame. */
 export function makeShowMail(deps: ApiProxyDeps & InlineDeps): DashboardHandler<'showMail'> {
   return (request) => {
-    if (request.fetchDest !== '' && request.fetchDest !== 'iframe') return refuse('cross_origin')
+    if (request.fetchDest !== '' && request.fetchDest !== 'iframe') return refusalReply('cross_origin')
     return withContent(deps, request, async (place) => {
       const images = request.query.images === 'remote'
       const { mode } = place.server
       const sent = await askPlace<Message>(place, request, 'readMessage')
       if ('found' in sent) {
         const { text, html, contentAvailable } = sent.found
-        if (!contentAvailable) return refuse('content_expired')
+        if (!contentAvailable) return refusalReply('content_expired')
         return mailPreview({ text, html, images, mode, files: await sentImages(deps, place.key, sent.found) })
       }
       const received = await askPlace<Received>(place, request, 'readReceived')
       if (!('found' in received)) return received
       const { text, html, contentAvailable } = received.found
-      if (!contentAvailable) return refuse('content_expired')
+      if (!contentAvailable) return refusalReply('content_expired')
       return mailPreview({ text, html, images, mode, files: await receivedImages(place, request, received.found) })
     })
   }
@@ -89,9 +89,9 @@ export function makeSendTestMessage(deps: ApiProxyDeps): DashboardHandler<'sendT
     const { from, to, subject, text, html } = request.body
     if (place.server.mode === 'live') {
       const user = await readUser(deps.read, sessionOf(request).row.userId)
-      if (user === null || user === 'unavailable') return refuse('unavailable')
+      if (user === null || user === 'unavailable') return refusalReply('unavailable')
       const issue = { path: 'to', message: 'Must be your own address on a live server' }
-      if (user.address.toLowerCase() !== to.toLowerCase()) return refuse('invalid_request', { issues: [issue] })
+      if (user.address.toLowerCase() !== to.toLowerCase()) return refusalReply('invalid_request', { issues: [issue] })
     }
     const content = { ...(text !== undefined && { text }), ...(html !== undefined && { html }) }
     return send(deps, request, place, { ...NO_EXTRAS, from, to: [to], subject, ...content } as unknown as EmailBody)
@@ -106,7 +106,7 @@ export function makeSendAgain(deps: ApiProxyDeps): DashboardHandler<'sendAgain'>
       if (!('found' in answer)) return answer
       const { found } = answer
       if (!found.contentAvailable || found.attachments.length > 0 || (found.text === null && found.html === null))
-        return refuse(
+        return refusalReply(
           'content_expired',
           {},
           'Only messages with stored content and without attachments can be sent again',
@@ -116,20 +116,20 @@ export function makeSendAgain(deps: ApiProxyDeps): DashboardHandler<'sendAgain'>
       const issues = chosen.flatMap((one, at) =>
         known.has(one) ? [] : [{ path: `recipients.${at}`, message: 'Must be a recipient of the message' }],
       )
-      if (issues.length > 0) return refuse('invalid_request', { issues })
+      if (issues.length > 0) return refusalReply('invalid_request', { issues })
       const recipients = found.recipients.filter(({ recipient }) => chosen.includes(recipient))
       // Bcc recipients must not see each other, so without To and Cc only one of them can be addressed.
       if (recipients.length > 1 && recipients.every(({ kind }) => kind === 'bcc')) {
         const message = 'Select one Bcc recipient only, or a To or Cc recipient as well'
-        return refuse('invalid_request', { issues: [{ path: 'recipients', message }] })
+        return refusalReply('invalid_request', { issues: [{ path: 'recipients', message }] })
       }
-      return send(deps, request, place, bodyOf({ ...found, recipients }))
+      return send(deps, request, place, makeEmailBody({ ...found, recipients }))
     })
 }
 
 const NO_EXTRAS = { headers: {}, attachments: [], tag: null, metadata: {} }
 
-function bodyOf(message: Message): EmailBody {
+function makeEmailBody(message: Message): EmailBody {
   const { from, subject, text, html, tag, metadata, streamId, recipients, headers } = message
   const people = (kind: string) =>
     recipients.filter((one) => one.kind === kind).map(({ recipient, name }) => withName(recipient, name))
@@ -269,12 +269,12 @@ async function receivedImages(
     const params = { ...request.params, position: String(position) }
     const asked = Object.assign(Object.create(request), { key, params, route: ROUTES.readReceivedFile })
     const answer = await (handlers.readReceivedFile as Handler)(asked as EdgeRequest)
-    if ('read' in answer) images.set(contentId, dataUrl(answer.contentType, await bytesOf(answer)))
+    if ('read' in answer) images.set(contentId, dataUrl(answer.contentType, await readBytes(answer)))
   }
   return images
 }
 
-async function bytesOf({ read, size }: Download): Promise<Uint8Array> {
+async function readBytes({ read, size }: Download): Promise<Uint8Array> {
   const pieces: Uint8Array[] = []
   for await (const piece of read(0, size)) pieces.push(piece)
   return Buffer.concat(pieces)
@@ -285,12 +285,12 @@ function dataUrl(contentType: string, bytes: Uint8Array): string {
 }
 
 /** A picture of a sentence. */
-function pictureOf(sentence: string): string {
+function drawPicture(sentence: string): string {
   const frame = '<rect x=".5" y=".5" width="199" height="59" rx="6" fill="#f4f5f7" stroke="#8a919e"/>'
   const text = `<text x="100" y="35" text-anchor="middle" font-family="sans-serif" font-size="13" fill="#4a505c">${sentence}</text>`
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="60" role="img" aria-label="${sentence}">${frame}${text}</svg>`
   return dataUrl('image/svg+xml', Buffer.from(svg))
 }
 
-const NO_LONGER_STORED = pictureOf('Image no longer stored')
-const NOT_SHOWN = pictureOf('Image not shown here')
+const NO_LONGER_STORED = drawPicture('Image no longer stored')
+const NOT_SHOWN = drawPicture('Image not shown here')

@@ -12,7 +12,7 @@ import { homeShard } from '../../cluster/id.ts'
 import type { PasskeyMade, TotpBegun } from '../../schemas/dashboard/me.ts'
 import type { ChangeFactorsBody, FactorChange, FactorsChanged } from '../actors/dashboard/factor.ts'
 import { NOT_SIGNED_IN } from '../http/dashboard-edge.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { giveOrder, type Replied } from '../routes/answer.ts'
 import { settingsFact, settingsOfRow } from '../state/dashboard/member.ts'
 import { SESSION_FIELDS, type SessionRow, sessionEndMs, sessionFact, sessionOfRow } from '../state/dashboard/session.ts'
@@ -24,7 +24,7 @@ import { makeRecoveryCodes, parseRecoveryCode } from './factor/recovery-code.ts'
 import { findTotpStep, formatTotpSecret, TOTP_SECRET_BYTES } from './factor/totp.ts'
 import { noteOwn } from './login-audit.ts'
 import { formatPasskey } from './me-routes.ts'
-import { SHOW_FACTOR, userOf } from './own-user.ts'
+import { readOwnUser, SHOW_FACTOR } from './own-user.ts'
 import { optionsToMake, relyingParty, verifyMade } from './passkey.ts'
 import { noteSession } from './session-routes.ts'
 import { endOthers, endSessions } from './start-session.ts'
@@ -54,13 +54,13 @@ export function makeConfirmTotp(deps: DashboardDeps): DashboardHandler<'confirmT
     const user = await mayChange(deps, request)
     if (!('userId' in user)) return user
     const begun = readBegun(deps, request, 'add-totp')
-    if (begun === null || begun.sealed === null) return refuse('sign_in_failed')
+    if (begun === null || begun.sealed === null) return refusalReply('sign_in_failed')
     const { code } = request.body
     const secret = openTotp(deps.secrets.ring, user.userId, begun.sealed)
     const of = { nowMs: deps.nowMs(), usedStep: 0 }
     const step = secret === null ? null : findTotpStep(secret, code.replaceAll(/\s/g, ''), of)
     if (secret === null || step === null)
-      return refuse('invalid_request', { issues: [{ path: 'code', message: 'Not the current code' }] })
+      return refusalReply('invalid_request', { issues: [{ path: 'code', message: 'Not the current code' }] })
     const codes = makeRecoveryCodes()
     // Sealed again, because the installation may have another key since.
     const sealed = sealTotp(deps.secrets.ring, user.userId, secret)
@@ -93,17 +93,18 @@ export function makeCreatePasskey(deps: DashboardDeps): DashboardHandler<'create
     const user = await mayChange(deps, request)
     if (!('userId' in user)) return user
     const begun = readBegun(deps, request, 'add-passkey')
-    if (begun === null) return refuse('sign_in_failed')
+    if (begun === null) return refusalReply('sign_in_failed')
     const { credential, name } = request.body
     const made = await verifyMade(relyingParty(deps), { credential, challenge: begun.id })
-    if (made === null) return refuse('sign_in_failed')
-    if ('issue' in made) return refuse('invalid_request', { issues: [{ path: 'credential', message: made.issue }] })
+    if (made === null) return refusalReply('sign_in_failed')
+    if ('issue' in made)
+      return refusalReply('invalid_request', { issues: [{ path: 'credential', message: made.issue }] })
     const codes = makeRecoveryCodes()
     const change = { kind: 'passkey', passkey: { ...made, name }, codes: hashed(deps, user, codes) } as const
     const { reply, answer } = await changeFactors(deps, request, { user, step: begun, change })
     if (answer !== undefined) return answer
     const passkey = reply.passkeys.find(({ credentialId }) => credentialId === made.credentialId)
-    if (passkey === undefined) return refuse('internal_error')
+    if (passkey === undefined) return refusalReply('internal_error')
     const json: PasskeyMade = { passkey: formatPasskey(passkey), recoveryCodes: reply.takesCodes ? codes : null }
     return { status: 201, json }
   }
@@ -118,7 +119,7 @@ export function makePatchPasskey(deps: DashboardDeps): DashboardHandler<'patchPa
     const change = { kind: 'rename', passkeyId, name: request.body.name } as const
     const { reply, answer } = await changeFactors(deps, request, { user, step: null, change })
     const passkey = reply?.passkeys.find((one) => one.passkeyId === passkeyId)
-    return answer ?? (passkey === undefined ? refuse('not_found') : { status: 200, json: formatPasskey(passkey) })
+    return answer ?? (passkey === undefined ? refusalReply('not_found') : { status: 200, json: formatPasskey(passkey) })
   }
 }
 
@@ -167,9 +168,9 @@ async function remove(
   const user = await mayChange(deps, request)
   if (!('userId' in user)) return user
   const isTaken = await isFactorTaken(deps, user)
-  if (isTaken === null) return refuse('unavailable')
+  if (isTaken === null) return refusalReply('unavailable')
   const { answer, refused } = await changeFactors(deps, request, { user, step: null, change, mayBeLast: !isTaken })
-  if (refused?.code === 'second_factor_required') return refuse('second_factor_required', {}, LAST_ONE)
+  if (refused?.code === 'second_factor_required') return refusalReply('second_factor_required', {}, LAST_ONE)
   return answer ?? { status: 204 }
 }
 
@@ -187,10 +188,10 @@ async function isFactorTaken({ read }: DashboardDeps, { accounts }: User): Promi
  * enough.
  */
 async function mayChange(deps: DashboardDeps, request: DashboardRequest): Promise<User | Answer> {
-  const user = await userOf(deps, request)
+  const user = await readOwnUser(deps, request)
   if (!('userId' in user) || !hasFactor(user)) return user
   const { factorMs } = sessionOf(request).row
-  return factorMs > deps.nowMs() ? user : refuse('confirmation_required', {}, SHOW_FACTOR)
+  return factorMs > deps.nowMs() ? user : refusalReply('confirmation_required', {}, SHOW_FACTOR)
 }
 
 interface Asked extends Pick<ChangeFactorsBody, 'change'> {
@@ -239,8 +240,8 @@ async function readNow({ read, nowMs }: DashboardDeps, request: DashboardRequest
   const { accountId, hash } = sessionOf(request)
   const shard = homeShard(accountId)
   const seen = await read(shard, [sessionFact(shard, hash)])
-  if (seen === null) return refuse('unavailable')
+  if (seen === null) return refusalReply('unavailable')
   const row = sessionOfRow(new Map(SESSION_FIELDS.map((field, at) => [field, seen[0][at] ?? null])))
   if (row === null || sessionEndMs(row) <= nowMs()) return NOT_SIGNED_IN
-  return row.confirmedMs > nowMs() ? row : refuse('confirmation_required')
+  return row.confirmedMs > nowMs() ? row : refusalReply('confirmation_required')
 }

@@ -18,7 +18,7 @@ import type {
   StepBegun,
 } from '../actors/dashboard/join.ts'
 import type { UseAccountLinkBody } from '../actors/dashboard/link.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { membersFact } from '../state/dashboard/member.ts'
 import type { User } from '../state/dashboard/user.ts'
@@ -39,7 +39,7 @@ export async function listAccount(
   const order = { name: 'begin-join', body: { userId, accountId } }
   const { reply, answer, refused } = await giveOrder<StepBegun>(deps, homeShard(userId), order)
   // The user without an account was deleted between two reads: opening the link again asks for a name.
-  return reply ?? (refused?.code === 'not_found' ? refuse('sign_in_failed') : answer)
+  return reply ?? (refused?.code === 'not_found' ? refusalReply('sign_in_failed') : answer)
 }
 
 /** Uses the link, after `listAccount`. Returns the refusal if it makes no member. */
@@ -102,10 +102,10 @@ export async function leave(
   for (let turn = 0; turn < LEAVES_MAX; turn += 1) {
     // The count is read first, so that a later join changes the count, and an earlier one the account.
     const user = await readUser(deps.read, userId)
-    if (user === 'unavailable') return refuse('unavailable')
+    if (user === 'unavailable') return refusalReply('unavailable')
     if (user === null) return null
     const seen = await deps.read(shard, [membersFact(shard, accountId)])
-    if (seen === null) return refuse('unavailable')
+    if (seen === null) return refusalReply('unavailable')
     if (seen[0].has(userId)) return null
     const { joins } = user
     const body: JoinAccountBody = { userId, accountId, isMember: false, joins }
@@ -114,7 +114,7 @@ export async function leave(
     if (left.answer !== undefined) return left.answer
     if (left.reply.isDone) return returnIfMember(deps, { userId, accountId })
   }
-  return refuse('unavailable')
+  return refusalReply('unavailable')
 }
 
 /**
@@ -124,6 +124,6 @@ export async function leave(
 async function returnIfMember(deps: DashboardDeps, { userId, accountId }: BeginJoinBody): Promise<Answer | null> {
   const shard = homeShard(accountId)
   const seen = await deps.read(shard, [membersFact(shard, accountId)])
-  if (seen === null) return refuse('unavailable')
+  if (seen === null) return refusalReply('unavailable')
   return seen[0].has(userId) ? endJoin(deps, { userId, accountId }) : null
 }

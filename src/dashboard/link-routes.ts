@@ -14,7 +14,7 @@ import type { Link } from '../../schemas/dashboard/link.ts'
 import { NAME_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from '../../schemas/limits.ts'
 import type { EndLinksBody, MakeLinkBody, UseAccountLinkBody, UseUserLinkBody } from '../actors/dashboard/link.ts'
 import type { AddUserBody, ChangeUserBody, UserChanged, UserReply } from '../actors/dashboard/user.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { linkEndMs, type StoredLink } from '../state/dashboard/link.ts'
 import { LINK_ID_BYTES, newLinkId, parseLinkToken } from '../state/dashboard/link-token.ts'
@@ -76,7 +76,7 @@ export function makeReadLink(deps: DashboardDeps): DashboardHandler<'readLink'> 
     if (!('link' in found)) return found
     const { link, accountName } = found
     const known = await userOfLink(deps, link, link.address)
-    if (known === 'unavailable') return refuse('unavailable')
+    if (known === 'unavailable') return refusalReply('unavailable')
     const json: Link = {
       purpose: isVouched(link) && known !== null ? 'reset' : link.purpose,
       accountName,
@@ -113,9 +113,9 @@ async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Cons
   const { body, userAgent, cookies } = request
   const isReset = link.purpose === 'reset'
   const issues = isReset ? passwordIssues(body.password) : []
-  if (issues.length > 0) return refuse('invalid_request', { issues })
+  if (issues.length > 0) return refusalReply('invalid_request', { issues })
   const password = isReset ? await hashPassword(body.password ?? '', request.client) : null
-  if (isReset && password === null) return refuse('unavailable')
+  if (isReset && password === null) return refusalReply('unavailable')
   const userId = link.ownerId
   const unendedFirst = isReset ? await endOthers(deps, userId, null) : null
   if (unendedFirst !== null) return unendedFirst
@@ -125,14 +125,14 @@ async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Cons
   const unended = await endSessions(deps, userId, used.reply.ended)
   if (unended !== null) return unended
   const user = await readUser(deps.read, userId)
-  if (user === null || user === 'unavailable') return refuse('unavailable')
+  if (user === null || user === 'unavailable') return refusalReply('unavailable')
   return enterOrAsk(deps, { user, accountId: null, userAgent, cookies, isConfirmed: true, sinceMs: null })
 }
 
 /** A user joins an account, and enters it. */
 async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consuming): Promise<Answer> {
   const address = link.address ?? request.body.address
-  if (address === undefined) return refuse('invalid_request', { issues: [missing('address')] })
+  if (address === undefined) return refusalReply('invalid_request', { issues: [missing('address')] })
   const joining = await whoJoins(deps, link, { address, request })
   if (!('user' in joining)) return joining
   const { user, newPassword } = joining
@@ -217,23 +217,23 @@ async function whoJoins(
   { address, request }: { readonly address: string; readonly request: Consuming },
 ): Promise<Joining | Answer> {
   const known = await userOfLink(deps, link, address)
-  if (known === 'unavailable') return refuse('unavailable')
+  if (known === 'unavailable') return refusalReply('unavailable')
   const { name, password } = request.body
   if (known === null) {
     const issues = [...(name === undefined ? [missing('name')] : []), ...passwordIssues(password)]
-    if (issues.length > 0) return refuse('invalid_request', { issues })
+    if (issues.length > 0) return refusalReply('invalid_request', { issues })
     return joining(
       await makeUser(deps, { address, name: name ?? '', password: password ?? '', client: request.client }),
     )
   }
   if (isVouched(link)) {
     const issues = passwordIssues(password)
-    if (issues.length > 0) return refuse('invalid_request', { issues })
+    if (issues.length > 0) return refusalReply('invalid_request', { issues })
     const newPassword = await hashPassword(password ?? '', request.client)
-    return newPassword === null ? refuse('unavailable') : { user: known, newPassword }
+    return newPassword === null ? refusalReply('unavailable') : { user: known, newPassword }
   }
   if (request.key?.row.userId === known.userId) return joining(known)
-  if (password === undefined) return refuse('invalid_request', { issues: [missing('password')] })
+  if (password === undefined) return refusalReply('invalid_request', { issues: [missing('password')] })
   const { client, cookies } = request
   return joining(await tryPassword(deps, { address, password, client, cookies }))
 }
@@ -247,15 +247,15 @@ async function makeUser(
   { address, name, password, client }: Readonly<Record<'address' | 'name' | 'password' | 'client', string>>,
 ): Promise<User | Answer> {
   const hashed = await hashPassword(password, client)
-  if (hashed === null) return refuse('unavailable')
+  if (hashed === null) return refusalReply('unavailable')
   const hmac = deps.secrets.loginHmac(address)
   const body: AddUserBody = { hmac, address, name: name.slice(0, NAME_CHARS_MAX), password: hashed }
   const { reply, answer } = await giveOrder<UserReply>(deps, bucketOfHmac(hmac), { name: 'add-user', body })
   if (answer !== undefined) return answer
   // If two requests run at once, the other one has created the user, with another password.
-  if (!reply.isNew) return refuse('sign_in_failed')
+  if (!reply.isNew) return refusalReply('sign_in_failed')
   const user = await readUser(deps.read, reply.userId)
-  return user === null || user === 'unavailable' ? refuse('unavailable') : user
+  return user === null || user === 'unavailable' ? refusalReply('unavailable') : user
 }
 
 type Consuming = DashboardRequest<'consumeLink'>
@@ -264,14 +264,14 @@ type Found = SeenLink & { readonly linkId: string }
 /** The link of a token while it works. */
 async function findLink({ read, nowMs, secrets }: DashboardDeps, token: string): Promise<Found | Answer> {
   const parsed = parseLinkToken(token, secrets.linkKey)
-  if (parsed === null) return refuse('link_not_valid')
+  if (parsed === null) return refusalReply('link_not_valid')
   const seen = await readLink(read, { ...parsed, nowMs: nowMs() })
-  if (seen === 'unavailable') return refuse('unavailable')
-  if (seen === null) return refuse('link_not_valid')
+  if (seen === 'unavailable') return refusalReply('unavailable')
+  if (seen === null) return refusalReply('link_not_valid')
   const { link } = seen
   const isThere = isVouched(link) ? await isVouchedStill(read, link, secrets.loginHmac(link.address ?? '')) : true
-  if (isThere === null) return refuse('unavailable')
-  return isThere ? { ...seen, linkId: parsed.linkId } : refuse('link_not_valid')
+  if (isThere === null) return refusalReply('unavailable')
+  return isThere ? { ...seen, linkId: parsed.linkId } : refusalReply('link_not_valid')
 }
 
 /** The user of a link, or of its address. */

@@ -19,12 +19,12 @@ import { memberTopic } from '../actors/dashboard/session.ts'
 import { acceptedTopic, accountTopic, keysTopic, serverTopic } from '../actors/webhook/announce.ts'
 import { LISTEN_MS, type ListenReply } from '../actors/webhook/listen.ts'
 import { NOT_SIGNED_IN } from '../http/dashboard-edge.ts'
-import { type Answer, type Feed, type FeedSink, refuse } from '../http/respond.ts'
+import { type Answer, type Feed, type FeedSink, refusalReply } from '../http/respond.ts'
 import { giveOrder, type Replied } from '../routes/answer.ts'
 import { countFeeds, type EventFeedDeps } from '../routes/events.ts'
 import { proofOf } from '../state/dashboard/session.ts'
 import type { ServerState } from '../state/server.ts'
-import { feedEventOf } from '../state/webhook/event-feed.ts'
+import { parseFeedEvent } from '../state/webhook/event-feed.ts'
 import { type EventReference, parseReference } from '../state/webhook/item.ts'
 import { isStillInFeed, newestInFeed, readFeed } from '../views/event-feed.ts'
 import { formatInstant } from '../views/instant.ts'
@@ -54,26 +54,26 @@ export function makeHearServer(deps: DashboardDeps & LiveDeps): DashboardHandler
     const { lastEventId, params } = request
     const session = sessionOf(request)
     if (lastEventId !== null && !ENTRY_ID.test(lastEventId))
-      return refuse('invalid_request', {}, 'Last-Event-ID must be the id of an event in this feed')
+      return refusalReply('invalid_request', {}, 'Last-Event-ID must be the id of an event in this feed')
     const found = await findServer(deps, session, { serverId: params.serverId ?? '', level: 'r' })
     if ('answer' in found) return found.answer
     const { serverId } = found.server
     const listening = () => listen(deps, { serverId, keyHash: proofOf('r', session.hash) })
     const asked = await listening()
     if (asked.answer !== undefined) return asked.refused === null ? asked.answer : NOT_SIGNED_IN
-    const place = await placeOf(deps, serverId, lastEventId)
-    if (place === null) return refuse('unavailable')
+    const place = await findPlace(deps, serverId, lastEventId)
+    if (place === null) return refusalReply('unavailable')
     const left = leaveOrRefuse(open, session.row.userId)
     if (typeof left !== 'function') return left
-    return feedOf(deps, { server: asked.reply.server, ...place, listening, left, request })
+    return makeFeed(deps, { server: asked.reply.server, ...place, listening, left, request })
   }
 }
 
 /** Takes a place among the feeds. Returns a function that releases it, or the refusal. */
 function leaveOrRefuse(open: LiveDeps['userFeeds'], userId: string): (() => void) | Answer {
   const mine = open.get(userId) ?? 0
-  if (mine >= USER_FEEDS_MAX) return refuse('feed_limit', { max: USER_FEEDS_MAX })
-  if (countFeeds(open) >= USERS_FEEDS_MAX) return refuse('feed_limit', { max: USERS_FEEDS_MAX })
+  if (mine >= USER_FEEDS_MAX) return refusalReply('feed_limit', { max: USER_FEEDS_MAX })
+  if (countFeeds(open) >= USERS_FEEDS_MAX) return refusalReply('feed_limit', { max: USERS_FEEDS_MAX })
   open.set(userId, mine + 1)
   return () => {
     const left = (open.get(userId) ?? 1) - 1
@@ -87,7 +87,7 @@ function listen(deps: LiveDeps, body: { serverId: string; keyHash: string }): Pr
 }
 
 /** The entry after which a feed begins, and whether some before it are gone; null when the store did not answer. */
-async function placeOf(
+async function findPlace(
   { read }: LiveDeps,
   serverId: string,
   lastId: string | null,
@@ -108,7 +108,7 @@ interface FeedWork {
   readonly request: DashboardRequest<'hearServer'>
 }
 
-function feedOf(deps: LiveDeps, { server, position, isBehind, listening, left, request }: FeedWork): Feed {
+function makeFeed(deps: LiveDeps, { server, position, isBehind, listening, left, request }: FeedWork): Feed {
   const { userId, sessionId } = sessionOf(request).row
   const { accountId, serverId, mode } = server
   return {
@@ -241,7 +241,7 @@ class LiveLines {
       this.#isMissed = true
       return
     }
-    const events = await Promise.all(entries.map((entry: Entry) => this.#read(feedEventOf(entry))))
+    const events = await Promise.all(entries.map((entry: Entry) => this.#read(parseFeedEvent(entry))))
     for (const [at, { id }] of entries.entries()) {
       const event = events[at]
       if (this.#isOver || event === undefined) return

@@ -26,10 +26,10 @@ export function noteRefusal(deps: DashboardDeps, accountId: string | undefined, 
 
 /** Notes that the tries with an address have reached their limit. */
 export function noteLimit(deps: DashboardDeps, address: string): void {
-  noteLimitOf(deps, address).catch(() => undefined)
+  noteLimitOfUser(deps, address).catch(() => undefined)
 }
 
-async function noteLimitOf(deps: DashboardDeps, address: string): Promise<void> {
+async function noteLimitOfUser(deps: DashboardDeps, address: string): Promise<void> {
   const hmac = deps.secrets.loginHmac(address)
   const user = await readUserByLogin(deps.read, hmac)
   const accountId = user === 'unavailable' ? undefined : user?.accounts[0]

@@ -47,7 +47,7 @@ export function mailPreview({ text, html, images, mode, files }: PreviewInput): 
     text: `<!doctype html><meta charset="utf-8"><base target="_blank">${shown}`,
     contentType: 'text/html; charset=utf-8',
     headers: {
-      'Content-Security-Policy': policyOf(images, mode),
+      'Content-Security-Policy': makePolicy(images, mode),
       'X-DNS-Prefetch-Control': 'off',
       'Referrer-Policy': 'no-referrer',
       'Cross-Origin-Resource-Policy': 'same-origin',
@@ -55,7 +55,7 @@ export function mailPreview({ text, html, images, mode, files }: PreviewInput): 
   }
 }
 
-function policyOf(images: boolean, mode: PreviewInput['mode']): string {
+function makePolicy(images: boolean, mode: PreviewInput['mode']): string {
   const sandbox = mode === 'test' ? 'sandbox allow-popups' : 'sandbox'
   const sources = images ? 'data: https:' : 'data:'
   return `${sandbox}; default-src 'none'; img-src ${sources}; style-src 'unsafe-inline'; frame-ancestors 'self'`
@@ -67,7 +67,7 @@ export function referencedIds(html: string | null): Set<string> {
 }
 
 /** The addresses of an HTML body's links, each once, in their order. */
-export function linksOf(html: string | null): string[] {
+export function findHrefs(html: string | null): string[] {
   const hrefs = findLinks({ text: null, html }).links.map(({ href }) => href)
   return [...new Set(hrefs.filter((href) => /^(?:https?:|mailto:)/i.test(href)))]
 }

@@ -7,7 +7,7 @@
 import { homeShard } from '../../cluster/id.ts'
 import type { Me, Passkey } from '../../schemas/dashboard/me.ts'
 import type { ChangeUserBody, UserChanged } from '../actors/dashboard/user.ts'
-import { refuse } from '../http/respond.ts'
+import { refusalReply } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import type { StoredPasskey, User } from '../state/dashboard/user.ts'
 import { readOwnSessions } from '../views/dashboard/own-sessions.ts'
@@ -15,14 +15,14 @@ import { formatInstant, formatInstantOrNull } from '../views/instant.ts'
 import { tryOwnPassword } from './confirm-routes.ts'
 import { type DashboardDeps, type DashboardHandler, sessionOf } from './deps.ts'
 import { noteOwn } from './login-audit.ts'
-import { userOf } from './own-user.ts'
+import { readOwnUser } from './own-user.ts'
 import { hashPassword } from './password.ts'
 import { endOthers, endSessions } from './start-session.ts'
 
 /** GET /dashboard/api/me */
 export function makeReadMe(deps: DashboardDeps): DashboardHandler<'readMe'> {
   return async (request) => {
-    const user = await userOf(deps, request)
+    const user = await readOwnUser(deps, request)
     return 'userId' in user ? { status: 200, json: formatMe(user) } : user
   }
 }
@@ -30,7 +30,7 @@ export function makeReadMe(deps: DashboardDeps): DashboardHandler<'readMe'> {
 /** PATCH /dashboard/api/me */
 export function makePatchMe(deps: DashboardDeps): DashboardHandler<'patchMe'> {
   return async (request) => {
-    const user = await userOf(deps, request)
+    const user = await readOwnUser(deps, request)
     if (!('userId' in user)) return user
     const changes = request.body
     const changed = await orderUserChange(deps, { userId: user.userId, changes })
@@ -51,7 +51,7 @@ export function makeChangePassword(deps: DashboardDeps): DashboardHandler<'chang
     const tried = await tryOwnPassword(deps, session, { password: current, client: request.client })
     if (!('userId' in tried)) return tried
     const hashed = await hashPassword(password, request.client)
-    if (hashed === null) return refuse('unavailable')
+    if (hashed === null) return refusalReply('unavailable')
     const { userId } = tried
     const { sessionId } = session.row
     const unended = await endOthers(deps, userId, sessionId)
@@ -73,7 +73,7 @@ export function makeListSessions({ read, nowMs }: DashboardDeps): DashboardHandl
   return async (request) => {
     const { userId, sessionId } = sessionOf(request).row
     const sessions = await readOwnSessions(read, { userId, nowMs: nowMs(), currentId: sessionId })
-    if (sessions === null) return refuse('unavailable')
+    if (sessions === null) return refusalReply('unavailable')
     return { status: 200, json: { sessions: sessions.map(({ resource }) => resource) } }
   }
 }
@@ -84,9 +84,9 @@ export function makeDeleteSession(deps: DashboardDeps): DashboardHandler<'delete
     const { userId } = sessionOf(request).row
     const sessionId = (request.params.sessionId ?? '').toLowerCase()
     const sessions = await readOwnSessions(deps.read, { userId, nowMs: deps.nowMs(), currentId: null })
-    if (sessions === null) return refuse('unavailable')
+    if (sessions === null) return refusalReply('unavailable')
     const found = sessions.find(({ resource }) => resource.sessionId === sessionId)
-    if (found === undefined) return refuse('not_found')
+    if (found === undefined) return refusalReply('not_found')
     const { accountId } = found.resource
     const unended = await endSessions(deps, userId, [{ accountId, sessionId, hash: found.hash }])
     if (unended !== null) return unended

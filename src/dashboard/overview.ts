@@ -6,7 +6,7 @@
 
 import { type PublicRouteName, ROUTES } from '../../schemas/routes.ts'
 import type { EdgeRequest, Handler } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { readChecklist } from '../views/dashboard/checklist.ts'
 import { type ApiProxyDeps, accountKeyOf, findServer } from './api-proxy.ts'
 import { type DashboardHandler, sessionOf } from './deps.ts'
@@ -39,7 +39,7 @@ export function makeReadOverview(deps: ApiProxyDeps): DashboardHandler<'readOver
 
 /** All parts in one, or the first that is refused. */
 function answerOf(parts: readonly Answer[], checklist: object | null): Answer {
-  if (checklist === null) return refuse('unavailable')
+  if (checklist === null) return refusalReply('unavailable')
   const refused = parts.find((part) => !('status' in part) || part.status !== 200)
   if (refused !== undefined) return refused
   const [server, streams, webhooks, health, domains] = parts.map((part) => jsonOf(part))

@@ -1,6 +1,6 @@
 /** own-user - whose request it is */
 
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import type { User } from '../state/dashboard/user.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import { type DashboardDeps, type DashboardRequest, sessionOf } from './deps.ts'
@@ -9,7 +9,7 @@ import { type DashboardDeps, type DashboardRequest, sessionOf } from './deps.ts'
 export const SHOW_FACTOR = 'Confirm with a code or a passkey: you have a second factor'
 
 /** The user of a request. */
-export async function userOf({ read }: DashboardDeps, request: DashboardRequest): Promise<User | Answer> {
+export async function readOwnUser({ read }: DashboardDeps, request: DashboardRequest): Promise<User | Answer> {
   const user = await readUser(read, sessionOf(request).row.userId)
-  return user === null || user === 'unavailable' ? refuse('unavailable') : user
+  return user === null || user === 'unavailable' ? refusalReply('unavailable') : user
 }

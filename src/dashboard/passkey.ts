@@ -78,7 +78,7 @@ function descriptorOf({ credentialId, transports }: StoredPasskey): object {
 }
 
 /** The user whom a passkey names; null: none. */
-export function userIdOf(credential: object): string | null {
+export function parseUserId(credential: object): string | null {
   const { response } = credential as { readonly response?: { readonly userHandle?: unknown } }
   const handle = response?.userHandle
   const userId = typeof handle === 'string' ? Buffer.from(handle, 'base64url').toString() : ''
@@ -87,10 +87,10 @@ export function userIdOf(credential: object): string | null {
 
 /** Whether a browser's answer names a passkey of a user. */
 export function hasPasskey(user: User, credential: object): boolean {
-  return knownOf(user, credential) !== undefined
+  return findPasskey(user, credential) !== undefined
 }
 
-function knownOf({ passkeys }: User, { id }: { readonly id?: unknown }): StoredPasskey | undefined {
+function findPasskey({ passkeys }: User, { id }: { readonly id?: unknown }): StoredPasskey | undefined {
   return passkeys.find(({ credentialId }) => credentialId === id)
 }
 
@@ -101,7 +101,7 @@ export async function verifyShown(
   of: { readonly credential: object; readonly challenge: string; readonly isAlone: boolean },
 ): Promise<Shown | null> {
   const response = of.credential as AuthenticationResponseJSON
-  const known = knownOf(user, response)
+  const known = findPasskey(user, response)
   if (known === undefined) return null
   const { credentialId, publicKey, counter, passkeyId } = known
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')

@@ -9,7 +9,7 @@
 import { randomBytes } from 'node:crypto'
 import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { ChangeMemberBody, InvitationReply, InviteBody, MemberReply } from '../actors/dashboard/member.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { LINK_ID_BYTES, newLinkId } from '../state/dashboard/link-token.ts'
 import { levelOf, membersFact, roleOf, unpackMember } from '../state/dashboard/member.ts'
 import { STEP_MS } from '../state/dashboard/user-list.ts'
@@ -26,7 +26,7 @@ import { refuseTry } from './login-rate-limit.ts'
 export function makeListMembers({ read }: DashboardDeps): DashboardHandler<'listMembers'> {
   return async (request) => {
     const members = await readMembers(read, sessionOf(request).accountId)
-    return members === null ? refuse('unavailable') : { status: 200, json: { members } }
+    return members === null ? refusalReply('unavailable') : { status: 200, json: { members } }
   }
 }
 
@@ -37,9 +37,9 @@ export function makePatchMember(deps: DashboardDeps): DashboardHandler<'patchMem
     const userId = (request.params.userId ?? '').toLowerCase()
     const shard = homeShard(accountId)
     const seen = await deps.read(shard, [membersFact(shard, accountId)])
-    if (seen === null) return refuse('unavailable')
+    if (seen === null) return refusalReply('unavailable')
     const packed = seen[0].get(userId)
-    if (packed === undefined) return refuse('not_found')
+    if (packed === undefined) return refusalReply('not_found')
     const before = roleOf(unpackMember(packed).level)
     const { role = before.role, readOnly = before.readOnly } = request.body
     const changed = await changeMember(deps, request, { userId, level: levelOf(role, readOnly) })
@@ -57,10 +57,10 @@ export function makePatchMember(deps: DashboardDeps): DashboardHandler<'patchMem
 export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteMember'> {
   return async (request) => {
     const userId = (request.params.userId ?? '').toLowerCase()
-    if (shardOf(userId) === null) return refuse('not_found')
+    if (shardOf(userId) === null) return refusalReply('not_found')
     const cameMs = deps.nowMs()
     const user = await readUser(deps.read, userId)
-    if (user === 'unavailable') return refuse('unavailable')
+    if (user === 'unavailable') return refusalReply('unavailable')
     const { accountId } = sessionOf(request)
     const isListed = user?.accounts.includes(accountId) === true
     const begun = user !== null && isListed ? await announceLeave(deps, user, accountId) : null
@@ -87,7 +87,7 @@ function changeMember(
 export function makeListInvitations({ read, nowMs }: DashboardDeps): DashboardHandler<'listInvitations'> {
   return async (request) => {
     const invitations = await readInvitations(read, sessionOf(request).accountId, nowMs())
-    return invitations === null ? refuse('unavailable') : { status: 200, json: { invitations } }
+    return invitations === null ? refusalReply('unavailable') : { status: 200, json: { invitations } }
   }
 }
 
@@ -98,7 +98,7 @@ export function makeCreateInvitation(deps: DashboardDeps): DashboardHandler<'cre
     const refused = await refuseInvitation(deps, request, address)
     if (refused !== null) return refused
     const known = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
-    if (known === 'unavailable') return refuse('unavailable')
+    if (known === 'unavailable') return refusalReply('unavailable')
     const body: Pick<InviteBody, 'address' | 'level' | 'knownUserId' | 'linkId'> = {
       address,
       level: levelOf(role, readOnly),
@@ -116,9 +116,9 @@ export function makeResendInvitation(deps: DashboardDeps): DashboardHandler<'res
     const session = sessionOf(request)
     const invitationId = (request.params.id ?? '').toLowerCase()
     const invitations = await readInvitations(deps.read, session.accountId, deps.nowMs())
-    if (invitations === null) return refuse('unavailable')
+    if (invitations === null) return refusalReply('unavailable')
     const found = invitations.find((one) => one.invitationId === invitationId)
-    if (found === undefined) return refuse('not_found')
+    if (found === undefined) return refusalReply('not_found')
     const refused = await refuseInvitation(deps, request, found.address)
     if (refused !== null) return refused
     const body = { invitationId, linkId: newLinkIdOf(session) }

@@ -9,7 +9,7 @@
  */
 
 import { homeShard, isId } from '../../cluster/id.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { settingsFact, settingsOfRow } from '../state/dashboard/member.ts'
 import { holdsLevel } from '../state/dashboard/session.ts'
@@ -64,7 +64,7 @@ const EXPORTS = ['exportMessages', 'exportBounces', 'exportSuppressions']
 const DOWNLOADS = ['readReceivedRaw', 'readReceivedFile', 'readMessageRaw', 'readMessageFile', 'checkMessage']
 
 /** The rule for an answer of a route about a server; null for other routes. */
-export async function ruleOf(
+export async function findRule(
   deps: DashboardDeps,
   session: SessionKey,
   of: {
@@ -77,14 +77,14 @@ export async function ruleOf(
   const hide = HIDING[name]
   const isDownload = DOWNLOADS.includes(name)
   if (server?.mode === 'live' && EXPORTS.includes(name) && !holdsLevel(session.row.level, 'w'))
-    return { refusal: refuse('role_not_allowed') }
+    return { refusal: refusalReply('role_not_allowed') }
   if (server === null || (hide === undefined && !isDownload)) return AS_IT_IS
   if (isDownload) {
     const refusal = await refuseContent(deps, session, { server, act: name, targets: of.params })
     return refusal === null ? { shown: asDownload } : { refusal }
   }
   const isHidden = server.mode === 'live' || (await isContentHidden(deps, session.accountId))
-  if (isHidden === null) return { refusal: refuse('unavailable') }
+  if (isHidden === null) return { refusal: refusalReply('unavailable') }
   return isHidden ? { shown: (answer) => hidden(answer, hide as (json: Json) => Json) } : AS_IT_IS
 }
 
@@ -96,11 +96,11 @@ export async function refuseContent(
 ): Promise<Answer | null> {
   // Records contain only ids and numbers, so any other text in the path is refused.
   if (!Object.values(of.targets).every((target) => isId(target.toLowerCase()) || POSITION.test(target)))
-    return refuse('not_found')
+    return refusalReply('not_found')
   const isHidden = await isContentHidden(deps, accountId)
-  if (isHidden === null) return refuse('unavailable')
-  if (isHidden) return refuse('content_hidden')
-  if (of.server.mode === 'live' && !holdsLevel(row.level, 'w')) return refuse('role_not_allowed')
+  if (isHidden === null) return refusalReply('unavailable')
+  if (isHidden) return refusalReply('content_hidden')
+  if (of.server.mode === 'live' && !holdsLevel(row.level, 'w')) return refusalReply('role_not_allowed')
   const body = { accountId, userId: row.userId, act: of.act, targets: { ...of.targets } }
   const { answer } = await giveOrder(deps, homeShard(accountId), { name: 'note-act', body })
   return answer ?? null

@@ -13,7 +13,7 @@ import type { SecondFactor } from '../../schemas/dashboard/session.ts'
 import { SECOND_STEP_MINUTES } from '../../schemas/limits.ts'
 import type { Shown, TakeStepBody } from '../actors/dashboard/factor.ts'
 import { readStep, stepHeader } from '../http/dashboard-edge.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import type { Step } from '../state/dashboard/challenge.ts'
 import { confirmedUntilMs } from '../state/dashboard/session.ts'
@@ -25,7 +25,7 @@ import { readFactorCode } from './factor/factor-code.ts'
 import { joinByLink } from './join.ts'
 import { noteLimit, noteRefusal } from './login-audit.ts'
 import { judgeTry, refuseTry } from './login-rate-limit.ts'
-import { hasPasskey, optionsToShow, relyingParty, userIdOf, verifyShown } from './passkey.ts'
+import { hasPasskey, optionsToShow, parseUserId, relyingParty, verifyShown } from './passkey.ts'
 import { type Entrant, startSession } from './start-session.ts'
 
 const STEP_S = SECOND_STEP_MINUTES * 60
@@ -67,13 +67,13 @@ export function makeSignInByCode(deps: DashboardDeps): DashboardHandler<'signInB
   return async (request) => {
     const { body, client, cookies } = request
     const begun = await readBegun(deps, request, ['sign-in'])
-    if (begun === 'unavailable') return refuse('unavailable')
+    if (begun === 'unavailable') return refusalReply('unavailable')
     const refused = await judgeTry(deps, 'sign-in', { client, address: begun?.user.address ?? null, cookies })
     if (refused !== null) {
       if (begun !== null && refused.isOfAddress) noteLimit(deps, begun.user.address)
       return refused.answer
     }
-    if (begun === null) return refuse('sign_in_failed')
+    if (begun === null) return refusalReply('sign_in_failed')
     const shown = readFactorCode(deps.secrets, begun.user, { code: body.code, nowMs: deps.nowMs() })
     return goOn(deps, request, { ...begun, shown })
   }
@@ -90,8 +90,8 @@ export function makeBeginPasskey(deps: DashboardDeps): DashboardHandler<'beginPa
       return { status: 200, json: { options, challenge: begun.token }, headers: begun.headers }
     }
     const begun = await readBegun(deps, { ...request, body: { challenge: token } }, ['sign-in'])
-    if (begun === 'unavailable') return refuse('unavailable')
-    if (begun === null || begun.user.passkeys.length === 0) return refuse('sign_in_failed')
+    if (begun === 'unavailable') return refusalReply('unavailable')
+    if (begun === null || begun.user.passkeys.length === 0) return refusalReply('sign_in_failed')
     return { status: 200, json: { options: optionsToShow(party, begun.challenge.id, begun.user), challenge: token } }
   }
 }
@@ -103,12 +103,12 @@ export function makeSignInByPasskey(deps: DashboardDeps): DashboardHandler<'sign
     const refused = await refuseTry(deps, 'sign-in', { client, address: null, cookies })
     if (refused !== null) return refused
     const { credential } = body
-    const begun = await readBegun(deps, request, ['sign-in', 'passkey'], userIdOf(credential))
-    if (begun === 'unavailable') return refuse('unavailable')
-    if (begun === null) return refuse('sign_in_failed')
+    const begun = await readBegun(deps, request, ['sign-in', 'passkey'], parseUserId(credential))
+    if (begun === 'unavailable') return refusalReply('unavailable')
+    if (begun === null) return refusalReply('sign_in_failed')
     const { challenge, user } = begun
     // A foreign passkey is not recorded, because anyone who knows the user's id could fill the log.
-    if (!hasPasskey(user, credential)) return refuse('sign_in_failed')
+    if (!hasPasskey(user, credential)) return refusalReply('sign_in_failed')
     const of = { credential, challenge: challenge.id, isAlone: challenge.kind === 'passkey' }
     return goOn(deps, request, { ...begun, shown: await verifyShown(relyingParty(deps), user, of) })
   }
@@ -142,7 +142,8 @@ async function goOn(
   { userAgent, cookies }: Pick<DashboardRequest, 'userAgent' | 'cookies'>,
   { challenge, user, shown }: Begun & { readonly shown: Shown | null },
 ): Promise<Answer> {
-  const refused = shown === null ? refuse('sign_in_failed') : await spendFactor(deps, { user, shown, step: challenge })
+  const refused =
+    shown === null ? refusalReply('sign_in_failed') : await spendFactor(deps, { user, shown, step: challenge })
   if (refused !== null) {
     const isWrong = 'status' in refused && refused.status === 401
     if (isWrong) noteRefusal(deps, challenge.accountId ?? user.accounts[0], user.userId)

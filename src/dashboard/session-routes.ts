@@ -9,7 +9,7 @@
 import { homeShard } from '../../cluster/id.ts'
 import type { MarkSessionBody, SessionReply } from '../actors/dashboard/session.ts'
 import { cookieHeader } from '../http/dashboard-edge.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { SEEN_EACH_MS, type SessionRow } from '../state/dashboard/session.ts'
 import { hasFactor, type User } from '../state/dashboard/user.ts'
@@ -51,16 +51,16 @@ export async function tryPassword(
     return refused.answer
   }
   const user = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
-  if (user === 'unavailable') return refuse('unavailable')
+  if (user === 'unavailable') return refusalReply('unavailable')
   const tried = await compare(user, password, client)
   if (tried === null && user !== null) noteRefusal(deps, user.accounts[0], user.userId)
-  return tried ?? refuse('sign_in_failed')
+  return tried ?? refusalReply('sign_in_failed')
 }
 
 /** The user if the password matches, otherwise null. Takes null for an unknown address. */
 export async function compare(user: User | null, password: string, client: string): Promise<User | Answer | null> {
   const isRight = await isPassword(password, user?.password ?? null, client)
-  if (isRight === null) return refuse('unavailable')
+  if (isRight === null) return refusalReply('unavailable')
   return isRight ? user : null
 }
 
@@ -96,11 +96,11 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
     const { row, hash } = sessionOf(request)
     const { userId, sinceMs } = row
     const user = await readUser(deps.read, userId)
-    if (user === 'unavailable') return refuse('unavailable')
+    if (user === 'unavailable') return refusalReply('unavailable')
     const accountId = request.body.accountId.toLowerCase()
-    if (user === null || !user.accounts.includes(accountId)) return refuse('not_found')
+    if (user === null || !user.accounts.includes(accountId)) return refusalReply('not_found')
     if (accountId === row.accountId) return answerRow(deps, row)
-    if (hasFactor(user) && row.factorMs === 0) return refuse('confirmation_required', {}, SHOW_FACTOR)
+    if (hasFactor(user) && row.factorMs === 0) return refusalReply('confirmation_required', {}, SHOW_FACTOR)
     const { userAgent, cookies } = request
     const { factorMs } = row
     const answer = await startSession(deps, {
@@ -113,7 +113,7 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
       sinceMs,
     })
     if (!('status' in answer) || answer.status !== 200) {
-      return 'status' in answer && answer.status === 401 ? refuse('not_found') : answer
+      return 'status' in answer && answer.status === 401 ? refusalReply('not_found') : answer
     }
     // The browser has the new session now, so the old one ends. If that fails, it stays on the user's list.
     await endSessions(deps, userId, [{ ...row, hash }])
@@ -124,9 +124,9 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
 /** The session of a row. */
 export async function answerRow({ read, nowMs }: DashboardDeps, row: SessionRow): Promise<Answer> {
   const user = await readUser(read, row.userId)
-  if (user === 'unavailable' || user === null) return refuse('unavailable')
+  if (user === 'unavailable' || user === null) return refusalReply('unavailable')
   const json = await formatSession(read, { row, user, nowMs: nowMs() })
-  return json === null ? refuse('unavailable') : { status: 200, json }
+  return json === null ? refusalReply('unavailable') : { status: 200, json }
 }
 
 /** Records the use of a session, at most every ten minutes, without waiting. */

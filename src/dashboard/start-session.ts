@@ -14,7 +14,7 @@ import type { MemberSession, OpenSessionBody, SessionReply } from '../actors/das
 import type { IndexSessionBody, SessionIndexed } from '../actors/dashboard/user.ts'
 import { cookieHeader, deviceHeader } from '../http/dashboard-edge.ts'
 import { makeKey } from '../http/key.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import type { SessionRow } from '../state/dashboard/session.ts'
 import { type NamedSession, namedSessions, type User, userSessionsFact } from '../state/dashboard/user.ts'
@@ -50,7 +50,7 @@ export async function startSession(deps: DashboardDeps, { user, accountId, ...sh
     if (opened === null) continue
     return 'token' in opened ? answerSession(deps, { ...opened, user }) : opened
   }
-  return refuse('sign_in_failed')
+  return refusalReply('sign_in_failed')
 }
 
 interface Opened {
@@ -89,7 +89,7 @@ async function answerSession(
   { token, row, deviceId, user }: Opened & { readonly user: User },
 ): Promise<Answer> {
   const json = await formatSession(deps.read, { row, user, nowMs: deps.nowMs() })
-  if (json === null) return refuse('unavailable')
+  if (json === null) return refusalReply('unavailable')
   const device = formatDevice(deps.secrets.deviceKey, { userId: user.userId, deviceId })
   const cookies = [
     cookieHeader(deps.edge, token, SESSION_DAYS * DAY_S),
@@ -102,7 +102,7 @@ async function answerSession(
 export async function endOthers(deps: DashboardDeps, userId: string, but: string | null): Promise<Answer | null> {
   const shard = homeShard(userId)
   const seen = await deps.read(shard, [userSessionsFact(shard, userId)])
-  if (seen === null) return refuse('unavailable')
+  if (seen === null) return refusalReply('unavailable')
   const others = namedSessions(seen[0]).filter(({ sessionId }) => sessionId !== but)
   return endSessions(deps, userId, others)
 }

@@ -37,7 +37,7 @@ const BAD_REPLY: DnsAnswer<unknown> = { status: 'failure', code: 'EBADRESP' }
 
 /** Asks. A name that cannot be a question does not exist. */
 export async function ask(type: RecordType, name: string, options: AskOptions): Promise<DnsAnswer<unknown>> {
-  const servers = options.servers.map(serverOf)
+  const servers = options.servers.map(parseServer)
   let last: DnsAnswer<unknown> = { status: 'failure', code: 'ECONNREFUSED' }
   for (let n = 0; n < TRIES && servers.length > 0 && !options.signal.aborted; n += 1) {
     const server = servers[n % servers.length] as Server
@@ -114,7 +114,7 @@ function failed(error: NodeJS.ErrnoException): Asked {
   return { status: 'failure', code: error.code ?? 'EUNKNOWN' }
 }
 
-function serverOf(text: string): Server {
+function parseServer(text: string): Server {
   const bracketed = /^\[([^\]]+)\](?::(\d+))?$/.exec(text)
   if (bracketed !== null) return { host: bracketed[1] as string, port: Number(bracketed[2] ?? PORT) }
   if (isIPv6(text)) return { host: text, port: PORT }

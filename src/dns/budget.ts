@@ -9,7 +9,7 @@
  * Spec inbound.authentication
  */
 
-import type { LookUp } from '../mail/authenticate/look-up.ts'
+import type { DnsLookUp } from '../mail/authenticate/look-up.ts'
 import { answerBytes, type DnsAnswer, type RecordType } from './answer.ts'
 import type { Resolver } from './resolve.ts'
 
@@ -61,7 +61,7 @@ export class DnsBudget {
   }
 
   /** Answers like `node:dns`: rejects with ENOTFOUND, ENODATA, or another code of the resolver. */
-  readonly lookUp: LookUp = async (name, type) => {
+  readonly lookUp: DnsLookUp = async (name, type) => {
     const answer = await this.#answerTo(name, type)
     if (answer.status === 'ok') return [...answer.records]
     const code = answer.status === 'nxdomain' ? 'ENOTFOUND' : answer.status === 'nodata' ? 'ENODATA' : answer.code

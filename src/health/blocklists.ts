@@ -8,7 +8,7 @@ import type { Finding } from '../../schemas/operator/health.ts'
 import { askBlocklists, type BlocklistResult } from '../dns/blocklist.ts'
 import { isPublicAddress } from '../mail/ip-address.ts'
 import type { Config } from '../process/config.ts'
-import { addressesOf, type DnsDeps } from './dns.ts'
+import { type DnsDeps, lookUpAddresses } from './dns.ts'
 import { warning, well } from './finding.ts'
 
 const REASONS: Readonly<Record<Exclude<BlocklistResult['unusable'], null>, string>> = {
@@ -26,7 +26,7 @@ export async function examineBlocklists(
 ): Promise<Finding> {
   const { blocklists: lists, smtpHostname, privateNetworksAllowed } = config
   if (lists.length === 0) return well('blocklists', 'BLOCKLISTS names no list')
-  const named = outAddresses.length > 0 ? outAddresses : ((await addressesOf(resolver, smtpHostname)) ?? [])
+  const named = outAddresses.length > 0 ? outAddresses : ((await lookUpAddresses(resolver, smtpHostname)) ?? [])
   const addresses = named.filter((one) => isPublicAddress(one, privateNetworksAllowed))
   if (addresses.length === 0) return well('blocklists', 'No public sending address is known: no list was asked')
   return blocklistFinding(await askBlocklists(resolver, { lists, addresses }), addresses)

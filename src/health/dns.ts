@@ -57,7 +57,7 @@ export function examineServiceDomain({ serviceDomain }: Pick<Config, 'serviceDom
 /** Whether the name in EHLO leads to us. Takes the public outgoing addresses, as far as they are known. */
 export async function examineEhloName(deps: DnsDeps, outAddresses: readonly string[]): Promise<Finding> {
   const { smtpHostname, privateNetworksAllowed } = deps.config
-  const addresses = await addressesOf(deps.resolver, smtpHostname)
+  const addresses = await lookUpAddresses(deps.resolver, smtpHostname)
   const missing = outAddresses.find((one) => addresses?.includes(one) !== true)
   const expected = missing ?? outAddresses[0] ?? ADDRESS_PLACE
   const fix = recordToCreate(smtpHostname, typeOf(expected), expected)
@@ -74,7 +74,7 @@ export async function examineEhloName(deps: DnsDeps, outAddresses: readonly stri
 /** Whether each of our addresses has the name in EHLO, and no other. */
 export async function examinePtr(deps: DnsDeps, outAddresses: readonly string[]): Promise<Finding> {
   const { smtpHostname } = deps.config
-  const named = await addressesOf(deps.resolver, smtpHostname)
+  const named = await lookUpAddresses(deps.resolver, smtpHostname)
   const addresses = outAddresses.length === 0 ? (named ?? []) : outAddresses
   if (addresses.length === 0)
     return failed('ptr', `${smtpHostname} has no address to look up the name of`, 'Fix ehlo-name first')
@@ -109,7 +109,7 @@ async function examineExchanges(
   hosts: readonly string[],
 ): Promise<Finding> {
   const own = `mx.${config.serviceDomain}`.toLowerCase()
-  const ownAddresses = await addressesOf(resolver, own)
+  const ownAddresses = await lookUpAddresses(resolver, own)
   if (ownAddresses === null) return unanswered(name, own)
   let remark: Finding | null = null
   for (const host of hosts) {
@@ -139,14 +139,15 @@ async function isExchange(
   resolver: Resolver,
 ): Promise<boolean | null> {
   if (exchange.toLowerCase().replace(/\.$/, '') === own) return true
-  const addresses = await addressesOf(resolver, exchange)
+  const addresses = await lookUpAddresses(resolver, exchange)
   return addresses === null ? null : addresses.length > 0 && addresses.every((one) => ownAddresses.includes(one))
 }
 
 /** Whether an SPF record permits us to send mail of our return paths (RFC 7208). */
 export async function examineSpf(deps: DnsDeps, outAddresses: readonly string[]): Promise<Finding> {
   const { resolver, config } = deps
-  const named = outAddresses.length === 0 ? ((await addressesOf(resolver, config.smtpHostname)) ?? []) : outAddresses
+  const named =
+    outAddresses.length === 0 ? ((await lookUpAddresses(resolver, config.smtpHostname)) ?? []) : outAddresses
   const addresses = named.filter((one) => isPublishable(one, config.privateNetworksAllowed))
   const root = serviceReturnPathHost(config.serviceDomain)
   for (const host of [root, `*.${root}`]) {
@@ -218,7 +219,7 @@ export async function examineDmarc({ resolver, config }: DnsDeps): Promise<Findi
 }
 
 /** A and AAAA of a name; null when that was not answered. */
-export async function addressesOf(resolver: Resolver, name: string): Promise<string[] | null> {
+export async function lookUpAddresses(resolver: Resolver, name: string): Promise<string[] | null> {
   const answers = [await resolver.look('A', name, { fresh: true }), await resolver.look('AAAA', name, { fresh: true })]
   if (answers.some(({ status }) => status === 'failure')) return null
   return answers.flatMap((answer) => recordsOf(answer))

@@ -23,7 +23,6 @@ import { readClockSync } from './clock-sync.ts'
 import { examineClocks, examineCluster } from './cluster.ts'
 import { examineContent } from './content.ts'
 import {
-  addressesOf,
   type DnsDeps,
   examineDmarc,
   examineEhloName,
@@ -34,6 +33,7 @@ import {
   examineServiceDkim,
   examineServiceDomain,
   examineSpf,
+  lookUpAddresses,
 } from './dns.ts'
 import { examineDomains } from './domains.ts'
 import { failed } from './finding.ts'
@@ -109,7 +109,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
   return {
     ok: all.every(({ status }) => status !== 'failed'),
     findings: all,
-    records: await recordsOf(deps, await port),
+    records: await listRecords(deps, await port),
   }
 }
 
@@ -133,12 +133,12 @@ async function examineRedis({ config, store, storeFault }: ExamineDeps, isOwn: b
 }
 
 /** The records that are needed, with the addresses that are known by now. */
-async function recordsOf(
+async function listRecords(
   { config, resolver, serviceKey }: ExamineDeps,
   port: Port | Finding,
 ): Promise<Health['records']> {
   const known = 'finding' in port ? port.outAddresses : []
-  const named = async (host: string) => (await addressesOf(resolver, host)) ?? []
+  const named = async (host: string) => (await lookUpAddresses(resolver, host)) ?? []
   const outAddresses = known.length === 0 ? await named(config.smtpHostname) : known
   const mxAddresses = await named(`mx.${config.serviceDomain}`)
   const records = serviceRecords({ config, serviceKey, outAddresses, mxAddresses })

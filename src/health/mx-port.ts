@@ -12,7 +12,7 @@ import { networkInterfaces } from 'node:os'
 import type { Finding } from '../../schemas/operator/health.ts'
 import type { Resolver } from '../dns/resolve.ts'
 import type { Config } from '../process/config.ts'
-import { addressesOf } from './dns.ts'
+import { lookUpAddresses } from './dns.ts'
 import { failed, warning, well } from './finding.ts'
 import { probeSmtp } from './probe-smtp.ts'
 import { isPublishable } from './service-records.ts'
@@ -33,7 +33,7 @@ export async function examineMxPort({ resolver, config, livingRoles }: MxPortDep
   if (!(await livingRoles()).has('mx'))
     return well('mx-port', 'Not checked: no process receives bounces and complaints')
   const host = `mx.${serviceDomain}`
-  const addresses = await addressesOf(resolver, host)
+  const addresses = await lookUpAddresses(resolver, host)
   if (addresses === null)
     return warning('mx-port', `DNS did not answer about ${host}`, 'Fix resolver, then run doctor again')
   if (addresses.length === 0) return failed('mx-port', `${host} has no address`, 'Fix mx first')

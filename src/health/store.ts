@@ -6,7 +6,7 @@
 
 import type { Finding } from '../../schemas/operator/health.ts'
 import type { StoreCondition } from '../store/condition.ts'
-import { FILLING_SHARE, FULL_SHARE, fillOf } from '../store/memory-pressure.ts'
+import { FILLING_SHARE, FULL_SHARE, parseFill } from '../store/memory-pressure.ts'
 import { failed, warning, well } from './finding.ts'
 
 const MIB = 1024 ** 2
@@ -49,7 +49,7 @@ export async function examineStore(
   if (info.get('aof_last_write_status') === 'err')
     return failed('store', 'The last write of the append-only file failed', "Check Redis's log and its disk")
   const max = Number(info.get('maxmemory'))
-  const fill = fillOf(text)
+  const fill = parseFill(text)
   if (max === 0)
     return warning('store', 'Redis has no maxmemory', 'Set maxmemory to three quarters of the memory that it may use')
   const share = `${Math.round(fill * 100)} % of maxmemory is used`

@@ -14,7 +14,7 @@ import type { DoorRouteOptions } from './door.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { KeyOwner, ParsedKey, TokenKind } from './key.ts'
 import { parseKey } from './key.ts'
-import { type Reply, refuse } from './respond.ts'
+import { type Reply, refusalReply } from './respond.ts'
 
 /** Checks that a path makes before the body counts. */
 export interface Gate {
@@ -47,21 +47,21 @@ const OPERATOR_KINDS: readonly TokenKind[] = ['ok', 'os']
 const BEARER = /^bearer +(\S+)$/i
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
-const KEY_MISSING = refuse('unauthorized', {}, 'API key missing: send the header "Authorization: Bearer <key>"')
-const KEY_MALFORMED = refuse(
+const KEY_MISSING = refusalReply('unauthorized', {}, 'API key missing: send the header "Authorization: Bearer <key>"')
+const KEY_MALFORMED = refusalReply(
   'unauthorized',
   {},
   'API key malformed: send the header "Authorization: Bearer <key>" with the whole key',
 )
 /** For a well-formed key; the answer does not reveal whether it ever existed. */
-const KEY_UNKNOWN = refuse('unauthorized', {}, 'API key unknown or revoked')
+const KEY_UNKNOWN = refusalReply('unauthorized', {}, 'API key unknown or revoked')
 /** A header that may be there once. */
 export const REPEATED = {
-  Host: refuse('invalid_request', {}, 'Host must be given once'),
-  Authorization: refuse('invalid_request', {}, 'Authorization must be given once'),
+  Host: refusalReply('invalid_request', {}, 'Host must be given once'),
+  Authorization: refusalReply('invalid_request', {}, 'Authorization must be given once'),
 } as const
-const UNSUPPORTED: Reply = refuse('unsupported_media_type')
-const UNSUPPORTED_FORM: Reply = refuse(
+const UNSUPPORTED: Reply = refusalReply('unsupported_media_type')
+const UNSUPPORTED_FORM: Reply = refusalReply(
   'unsupported_media_type',
   {},
   'Body must be multipart/form-data or application/x-www-form-urlencoded without a Content-Encoding',
@@ -76,7 +76,7 @@ export function makeGate(route: Route, options?: DoorRouteOptions): Gate {
     needsKey: route.session === null ? route.keys.length > 0 : route.session.level !== null,
     noRoute: null,
     owners: route.keys.map((kind) => OWNERS[kind]),
-    wrongKind: refuse('wrong_token_kind', {}, `Wrong kind of key: this operation takes ${kinds}`),
+    wrongKind: refusalReply('wrong_token_kind', {}, `Wrong kind of key: this operation takes ${kinds}`),
     takesBody: route.body !== null,
     media: options?.media ?? 'json',
     isIdempotent: route.isIdempotent,
@@ -164,5 +164,5 @@ function isIdempotencyKey({ idempotencyCharsMax }: Gate, value: string | null): 
 
 function boundsOfKey(charsMax = IDEMPOTENCY_KEY_CHARS_MAX): Pick<Gate, 'idempotencyCharsMax' | 'badIdempotencyKey'> {
   const message = `Idempotency-Key must be 1 to ${charsMax} printable ASCII characters`
-  return { idempotencyCharsMax: charsMax, badIdempotencyKey: refuse('invalid_request', {}, message) }
+  return { idempotencyCharsMax: charsMax, badIdempotencyKey: refusalReply('invalid_request', {}, message) }
 }

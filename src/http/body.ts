@@ -8,7 +8,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 
 import { ISSUES_MAX } from '../../schemas/limits.ts'
 import type { Route } from '../../schemas/routes.ts'
-import { type Reply, refuse } from './respond.ts'
+import { type Reply, refusalReply } from './respond.ts'
 import { isOvernested } from './shape/nesting.ts'
 import { compileQuery, type Query } from './shape/query.ts'
 import { type Check, type Checked, compileBody } from './shape/validate.ts'
@@ -48,7 +48,7 @@ export function readContent(
   const parameters = query === '' && !check.hasQuery ? NO_QUERY : check.query(query)
   if (body.ok && parameters.ok) return { content: { body: body.value, query: parameters.value } }
   const issues = [...(body.ok ? [] : body.issues), ...(parameters.ok ? [] : parameters.issues)].slice(0, ISSUES_MAX)
-  return { refusal: refuse('invalid_request', { issues }) }
+  return { refusal: refusalReply('invalid_request', { issues }) }
 }
 
 /** A copy, because the library's buffer of a body in one piece is only valid during the call. */

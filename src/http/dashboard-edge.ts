@@ -13,7 +13,7 @@ import { holdsLevel } from '../state/dashboard/session.ts'
 import type { KeyOwner } from '../views/key.ts'
 import type { RequestHeaders } from './headers.ts'
 import { type ParsedKey, parseKey } from './key.ts'
-import { type Reply, refuse } from './respond.ts'
+import { type Reply, refusalReply } from './respond.ts'
 
 /** Shared settings of all requests to the dashboard. */
 export interface DashboardEdge {
@@ -33,11 +33,11 @@ export const NOT_SIGNED_IN: Reply = {
   status: 401,
   json: { error: 'unauthorized', message: 'Not signed in, or the session has ended' },
 }
-const CROSS_ORIGIN = refuse('cross_origin')
-const INSECURE = refuse('insecure_address')
-const ROLE_NOT_ALLOWED = refuse('role_not_allowed')
-const FACTOR_REQUIRED = refuse('second_factor_required')
-const CONFIRMATION_REQUIRED = refuse('confirmation_required')
+const CROSS_ORIGIN = refusalReply('cross_origin')
+const INSECURE = refusalReply('insecure_address')
+const ROLE_NOT_ALLOWED = refusalReply('role_not_allowed')
+const FACTOR_REQUIRED = refusalReply('second_factor_required')
+const CONFIRMATION_REQUIRED = refusalReply('confirmation_required')
 /** The form of the name that a browser gets at the first step of signing in. */
 const STEP = /^[\w-]{43}$/
 
@@ -59,7 +59,7 @@ export function cookieHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, token: s
 
 /** The session's token in the cookies of a request; null if there is none of its form, or more than one. */
 export function readSession({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): ParsedKey | null {
-  const parsed = parseKey(cookieOf(cookies, cookie) ?? '')
+  const parsed = parseKey(findCookie(cookies, cookie) ?? '')
   return parsed?.kind === 'ss' ? parsed : null
 }
 
@@ -70,7 +70,7 @@ export function stepHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, step: stri
 
 /** The name that a browser was given for the steps of signing in; null if it has none. */
 export function readStep({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): string | null {
-  const step = cookieOf(cookies, `${cookie}-step`)
+  const step = findCookie(cookies, `${cookie}-step`)
   return step !== null && STEP.test(step) ? step : null
 }
 
@@ -81,11 +81,11 @@ export function deviceHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, device: 
 
 /** The value of that cookie; null if there is none, or more than one. */
 export function readDevice({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): string | null {
-  return cookieOf(cookies, `${cookie}-device`)
+  return findCookie(cookies, `${cookie}-device`)
 }
 
 /** Null if there is none of the name, or more than one. */
-function cookieOf(cookies: string, name: string): string | null {
+function findCookie(cookies: string, name: string): string | null {
   const found = cookies.split(';').flatMap((one) => {
     const text = one.trim()
     return text.startsWith(`${name}=`) ? [text.slice(name.length + 1)] : []

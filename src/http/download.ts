@@ -45,7 +45,7 @@ export function startDownload(
   const { size } = download
   const asked = range === '' ? null : parseRange(range, size)
   const span = asked === null || asked === 'none' ? { from: 0, length: size } : asked
-  const head = headOf(options, asked)
+  const head = makeHead(options, asked)
   if (isHead || asked === 'none' || span.length === 0) {
     const length = asked === 'none' ? 0 : span.length
     wire.answer(head, '', { isHead, closes: desk.isClosing, length })
@@ -105,7 +105,7 @@ export function startDownload(
   return over
 }
 
-function headOf({ download, requestId }: DownloadOptions, asked: ReturnType<typeof parseRange>): AnswerHead {
+function makeHead({ download, requestId }: DownloadOptions, asked: ReturnType<typeof parseRange>): AnswerHead {
   const { size, contentType, headers } = download
   const all = { 'Accept-Ranges': 'bytes', ...headers }
   if (asked === null) return { status: 200, requestId, contentType, headers: all }

@@ -21,7 +21,8 @@ import { startPieces } from './pieces.ts'
 import type { Connection, EdgeRequest, Handler, ListenerContext, RequestHead, Target } from './request.ts'
 import { newRequestId } from './request-id.ts'
 import { logAnswer } from './request-log.ts'
-import { type Answer, type LongAnswer, RATE_REFUSAL, type Reply, refuse, refuseFault, SIZE_REFUSAL } from './respond.ts'
+import type { Answer, LongAnswer, Reply } from './respond.ts'
+import { RATE_REFUSAL, refusalReply, refuseFault, SIZE_REFUSAL } from './respond.ts'
 import { writeReply } from './write-response.ts'
 
 const NOTHING = Buffer.alloc(0)
@@ -202,7 +203,7 @@ export class Exchange implements Receiver, Connection {
       },
       (fault) => {
         this.#logFault(fault, 'Key lookup failed')
-        this.#answer(refuse('unavailable'))
+        this.#answer(refusalReply('unavailable'))
       },
     )
   }
@@ -213,7 +214,7 @@ export class Exchange implements Receiver, Connection {
 
   #hold(chunk: Uint8Array, isLast: boolean): void {
     if (!(this.#target.held ?? this.#desk.held).take(chunk.byteLength)) {
-      this.#refusal = refuse('unavailable')
+      this.#refusal = refusalReply('unavailable')
       this.#drop()
       return
     }
@@ -238,7 +239,7 @@ export class Exchange implements Receiver, Connection {
   #keyless(fault: unknown): void {
     this.#logFault(fault, 'Key lookup failed')
     if (this.#isOver) return
-    this.#refusal = refuse('unavailable')
+    this.#refusal = refusalReply('unavailable')
     this.#drop()
     if (this.#isWhole) this.#proceed()
   }

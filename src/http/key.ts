@@ -55,8 +55,8 @@ export function makeKey(kind: TokenKind, shard: number): MadeKey {
   if (!Number.isInteger(shard) || shard < 0 || shard >= KEY_SHARDS_MAX) throw new RangeError('Shard out of range')
   const prefix = `${kind}_${formatBase62(shard, SHARD_CHARS)}${makeRandom(PUBLIC_CHARS - SHARD_CHARS)}`
   const body = `${prefix}_${makeRandom(RANDOM_CHARS)}`
-  const token = body + checksumOf(body)
-  return { token, prefix, hash: hashOf(token) }
+  const token = body + computeChecksum(body)
+  return { token, prefix, hash: hashToken(token) }
 }
 
 /** Reads a key from any text; null unless form and checksum are right. Spec key.format */
@@ -67,14 +67,14 @@ export function parseKey(text: string): ParsedKey | null {
   if (parseBase62(text.slice(bodyEnd)) !== crc32(text.slice(0, bodyEnd))) return null
   const publicStart = kind.length + 1
   const shard = parseBase62(text.slice(publicStart, publicStart + SHARD_CHARS))
-  return { kind: kind as TokenKind, shard, prefix: text.slice(0, publicStart + PUBLIC_CHARS), hash: hashOf(text) }
+  return { kind: kind as TokenKind, shard, prefix: text.slice(0, publicStart + PUBLIC_CHARS), hash: hashToken(text) }
 }
 
-function hashOf(token: string): string {
+function hashToken(token: string): string {
   return hash('sha256', token, 'hex')
 }
 
-function checksumOf(text: string): string {
+function computeChecksum(text: string): string {
   return formatBase62(crc32(text), CHECKSUM_CHARS)
 }
 

@@ -33,6 +33,7 @@ import { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
 import type { EdgeLog, Handler, ListenerContext, Target } from './request.ts'
 import {
+  formatPattern,
   makeClosedDoor,
   makeDoorDeadEnd,
   makeLargeHeld,
@@ -40,7 +41,6 @@ import {
   makeNowhere,
   makeNowhereSignedIn,
   makeTarget,
-  patternOf,
 } from './targets.ts'
 
 /** A route and its handler. */
@@ -125,7 +125,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     feeds: new Set(),
     receiving: new Set(),
   }
-  const listening = await listen(options, routesOf(desk, options))
+  const listening = await listen(options, makeEngineRoutes(desk, options))
   const bodyMsMax = options.bodyMsMax ?? BODY_MS_MAX
   const sweep = setInterval(() => cutSlow(desk, bodyMsMax), Math.min(1000, bodyMsMax)).unref()
   return {
@@ -174,7 +174,7 @@ function cutSlow(desk: ListenerContext, bodyMsMax: number): void {
   }
 }
 
-function routesOf(
+function makeEngineRoutes(
   desk: ListenerContext,
   {
     routes,
@@ -191,9 +191,9 @@ function routesOf(
     const { route, handle, at } = one
     if (route.listener !== listener) throw new Error(`Route of the other listener: ${route.name}`)
     const target = makeTarget(route, handle, { tally: requests.of(route), large, ...(at && { at }) })
-    const pattern = patternOf(route.path)
-    made.push({ method: METHODS[route.method], pattern, open: openerOf(desk, target, false) })
-    if (route.method === 'GET') made.push({ method: 'head', pattern, open: openerOf(desk, target, true) })
+    const pattern = formatPattern(route.path)
+    made.push({ method: METHODS[route.method], pattern, open: makeOpener(desk, target, false) })
+    if (route.method === 'GET') made.push({ method: 'head', pattern, open: makeOpener(desk, target, true) })
     byPath.set(route.path, [...(byPath.get(route.path) ?? []), one])
   }
   for (const [path, siblings] of byPath) {
@@ -203,27 +203,31 @@ function routesOf(
       siblings.map(({ route }) => route),
       about,
     )
-    made.push({ method: 'any', pattern: patternOf(path), open: openerOf(desk, target) })
+    made.push({ method: 'any', pattern: formatPattern(path), open: makeOpener(desk, target) })
   }
   for (const end of deadEnds)
     made.push({
       method: 'any',
-      pattern: patternOf(end.path),
-      open: openerOf(desk, makeDoorDeadEnd(end, requests.of(null))),
+      pattern: formatPattern(end.path),
+      open: makeOpener(desk, makeDoorDeadEnd(end, requests.of(null))),
     })
   for (const path of closed)
-    made.push({ method: 'any', pattern: patternOf(path), open: openerOf(desk, makeClosedDoor(requests.of(null))) })
+    made.push({
+      method: 'any',
+      pattern: formatPattern(path),
+      open: makeOpener(desk, makeClosedDoor(requests.of(null))),
+    })
   if (desk.dashboard !== null) {
     const unknown = makeNowhereSignedIn(requests.of(null))
-    made.push({ method: 'any', pattern: `${DASHBOARD_PATH}/*`, open: openerOf(desk, unknown) })
+    made.push({ method: 'any', pattern: `${DASHBOARD_PATH}/*`, open: makeOpener(desk, unknown) })
   }
   const nowhere = makeNowhere(listener, requests.of(null))
-  made.push({ method: 'any', pattern: '/*', open: openerOf(desk, nowhere) })
+  made.push({ method: 'any', pattern: '/*', open: makeOpener(desk, nowhere) })
   return made
 }
 
 /** `isHead` is whether the method is HEAD; if absent, it is read from the request. */
-function openerOf(desk: ListenerContext, target: Target, isHead?: boolean): Open {
+function makeOpener(desk: ListenerContext, target: Target, isHead?: boolean): Open {
   return (request, wire) => open(desk, target, { request, wire, isHead: isHead ?? request.getMethod() === 'head' })
 }
 

@@ -55,11 +55,11 @@ export function logAnswer(desk: ListenerContext, answered: AnsweredRequest): voi
 function noteRequest({ requests, clientAddress }: ListenerContext, answered: AnsweredRequest): void {
   const { owner } = answered
   if (requests === null || owner === null) return
-  if (owner.kind === 'server') requests.note(owner.accountId, rowOf(answered, owner.serverId, clientAddress))
-  else if (owner.kind === 'account') requests.note(owner.accountId, rowOf(answered, null, clientAddress))
+  if (owner.kind === 'server') requests.note(owner.accountId, makeRow(answered, owner.serverId, clientAddress))
+  else if (owner.kind === 'account') requests.note(owner.accountId, makeRow(answered, null, clientAddress))
 }
 
-function rowOf(answered: AnsweredRequest, serverId: string | null, clientAddress: ClientAddress): RequestRow {
+function makeRow(answered: AnsweredRequest, serverId: string | null, clientAddress: ClientAddress): RequestRow {
   const { requestId, head, target, status, ms } = answered
   const { route, tally } = target
   const { authorization, forwardedFor, userAgent } = head.headers
@@ -77,7 +77,7 @@ function rowOf(answered: AnsweredRequest, serverId: string | null, clientAddress
     ms: Math.round(ms),
     // Without a rate of the listener, the client's address is not determined.
     client: head.peer === '' ? null : clientAddress(head.peer, forwardedFor),
-    userAgent: userAgent === '' ? null : agentOf(userAgent),
+    userAgent: userAgent === '' ? null : clipAgent(userAgent),
     messageIds:
       status < 300 && route?.isIdempotent === true
         ? (answered.messageIds ?? messagesOf(json)).slice(0, BATCH_MESSAGES_MAX)
@@ -90,7 +90,7 @@ function messagesOf({ messageId, messages }: AnswerBody): string[] {
   return ids.filter((id) => typeof id === 'string')
 }
 
-function agentOf(userAgent: string): string {
+function clipAgent(userAgent: string): string {
   if (userAgent.length > AGENT_CHARS_MAX) return shown(userAgent)
   const known = agents.get(userAgent)
   if (known !== undefined) return known

@@ -5,7 +5,7 @@
  */
 
 import { DamagedValue } from '../../cluster/sum.ts'
-import { DASHBOARD_REFUSALS, REFUSALS, type Refusal, type RefusalCode } from '../../schemas/refusals.ts'
+import { DASHBOARD_REFUSALS, REFUSALS, type RefusalCode, type RefusalRow } from '../../schemas/refusals.ts'
 import { RingNotReady } from '../state/ring/ring.ts'
 
 /** An answer with a body of JSON, text or bytes, or without a body. */
@@ -78,7 +78,7 @@ export type LongAnswer = Download | Pieces
 /** The answer of a handler; `close` ends the connection without an answer. */
 export type Answer = Reply | Feed | LongAnswer | { readonly close: true }
 
-const ROWS = new Map<string, Refusal>([...REFUSALS, ...DASHBOARD_REFUSALS].map((row) => [row.code, row]))
+const ROWS = new Map<string, RefusalRow>([...REFUSALS, ...DASHBOARD_REFUSALS].map((row) => [row.code, row]))
 /** Seconds after which a client may retry if the refusal does not give a time. */
 const RETRY_AFTER_S = '1'
 
@@ -86,7 +86,7 @@ const RETRY_AFTER_S = '1'
  * Makes the answer of a refusal. Takes the code, the extra fields of its row, a sentence replacing the row's, and the
  * time (Unix ms) from which a limit's `resetsAt` counts. Throws TypeError on a code that the table does not hold.
  */
-export function refuse(
+export function refusalReply(
   code: RefusalCode,
   extra: Readonly<Record<string, unknown>> = {},
   message?: string,
@@ -119,6 +119,6 @@ function formatRetryAfter(resetsAt: unknown, nowMs: number): string {
 
 /** The answer to a request that threw. */
 export function refuseFault(fault: unknown): Reply {
-  if (fault instanceof DamagedValue) return refuse('data_damaged')
-  return refuse(fault instanceof RingNotReady ? 'unavailable' : 'internal_error')
+  if (fault instanceof DamagedValue) return refusalReply('data_damaged')
+  return refusalReply(fault instanceof RingNotReady ? 'unavailable' : 'internal_error')
 }

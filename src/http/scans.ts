@@ -90,14 +90,14 @@ export class Scans {
   #counted(read: Reader, account: Account): Reader {
     return (async (shard, facts) => {
       const seen = await read(shard, facts)
-      account.rows -= rowsOf(seen as readonly FactValue[] | null)
+      account.rows -= countRows(seen as readonly FactValue[] | null)
       return seen
     }) as Reader
   }
 }
 
 /** Rows that a read has read. */
-export function rowsOf(seen: readonly FactValue[] | null): number {
+export function countRows(seen: readonly FactValue[] | null): number {
   let rows = 1
   for (const value of seen ?? [])
     if (Array.isArray(value)) rows += value.length

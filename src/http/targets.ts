@@ -13,7 +13,7 @@ import { makeContentCheck } from './body.ts'
 import type { Door, DoorDeadEnd, DoorRouteOptions } from './door.ts'
 import { makeRate, type Rate } from './rate.ts'
 import type { Handler, Target } from './request.ts'
-import { type Reply, refuse } from './respond.ts'
+import { type Reply, refusalReply } from './respond.ts'
 
 /** Makes the target of a route. Takes the shared bound of all routes of its listener with large bodies. */
 export function makeTarget(
@@ -30,7 +30,7 @@ export function makeTarget(
     handle,
     paramNames: paramsOf(route.path),
     bodyBytesMax: route.bodyBytesMax,
-    rate: rateOf(route),
+    rate: makeRateOrNull(route),
     held: route.takesPieces ? large : null,
   }
 }
@@ -50,7 +50,7 @@ export function makeLargeHeld(routes: readonly Route[]): HeldBytes {
   return new HeldBytes(LARGE_BODIES * largest)
 }
 
-function rateOf({ ratePerSecond }: Route): Rate | null {
+function makeRateOrNull({ ratePerSecond }: Route): Rate | null {
   if (ratePerSecond === null) return null
   return makeRate({ perSecond: ratePerSecond, burst: ratePerSecond, nowMs: () => performance.now() })
 }
@@ -62,7 +62,7 @@ export function makeNoMethod(
   { tally, door }: { tally: RequestTally; door: Door | null },
 ): Target {
   const methods = siblings.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-  const refusal: Reply = { ...refuse('method_not_allowed'), headers: { Allow: methods.join(', ') } }
+  const refusal: Reply = { ...refusalReply('method_not_allowed'), headers: { Allow: methods.join(', ') } }
   const needsKey = siblings.some(({ keys, session }) => keys.length > 0 || session?.level != null)
   return makeNoTarget(makeDeadEnd(listener, refusal, needsKey, siblings[0]?.session ?? null), tally, door)
 }
@@ -83,27 +83,27 @@ function makeNoTarget(gate: Gate, tally: RequestTally, door: Door | null = null)
 }
 
 /** The path as the router of the library writes it. */
-export function patternOf(path: string): string {
+export function formatPattern(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
 }
 
 /** The target of unknown paths: 404, once a key is known. */
 export function makeNowhere(listener: Route['listener'], tally: RequestTally): Target {
-  return makeNoTarget(makeDeadEnd(listener, refuse('not_found', {}, 'No such route'), true), tally)
+  return makeNoTarget(makeDeadEnd(listener, refusalReply('not_found', {}, 'No such route'), true), tally)
 }
 
 /** The target of a door's unknown paths. */
 export function makeDoorDeadEnd({ door, message }: DoorDeadEnd, tally: RequestTally): Target {
-  return makeNoTarget(makeDeadEnd('public', refuse('not_found', {}, message)), tally, door)
+  return makeNoTarget(makeDeadEnd('public', refusalReply('not_found', {}, message)), tally, door)
 }
 
 /** The target of paths of a disabled door: 404, before a key is read. */
 export function makeClosedDoor(tally: RequestTally): Target {
-  return makeNoTarget(makeDeadEnd('public', refuse('not_found', {}, 'No such route'), false), tally)
+  return makeNoTarget(makeDeadEnd('public', refusalReply('not_found', {}, 'No such route'), false), tally)
 }
 
 /** The target of unknown paths of the dashboard's interface: 404, once a session is known. */
 export function makeNowhereSignedIn(tally: RequestTally): Target {
-  const refusal = refuse('not_found', {}, 'No such route')
+  const refusal = refusalReply('not_found', {}, 'No such route')
   return makeNoTarget(makeDeadEnd('public', refusal, true, { level: 'r', confirms: false, isBefore: true }), tally)
 }

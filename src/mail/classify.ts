@@ -48,13 +48,13 @@ export function classifyReply({ phase, response }: ClassifyInput): Classificatio
   const { enhanced } = parseReply(text)
   const isPolicy = enhanced !== null && /^5\.7\.(?!13$|18$)/.test(enhanced)
   const isRefused = (quotedCode ?? code ?? 0) >= 500 && !temporary && !isPolicy && HARD_PHASES.includes(phase)
-  const veto = rule.hard === true ? vetoOf(text) : null
+  const veto = rule.hard === true ? findVeto(text) : null
   const hard = rule.hard === true && veto === null && isRefused
   return { classification: veto ?? rule.classification, temporary, hard }
 }
 
 /** The class that overrides a reply about a dead recipient because of its words; null if none does. */
-function vetoOf(text: string): string | null {
+function findVeto(text: string): string | null {
   const words = NEUTRAL.reduce((rest, phrase) => rest.replace(phrase, ' '), text)
   return VETOES.find((one) => one.text.test(words) && !one.not?.test(words))?.classification ?? null
 }

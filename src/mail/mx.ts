@@ -43,7 +43,7 @@ export function planExchanges(input: MxInput): MxPlan {
   // A single record that names the root is a null MX (RFC 7505 3). Among others the root is only a mistake, and
   // dropped.
   if (input.records.length === 1 && normalizeHost(input.records[0]!.exchange) === '') return { kind: 'null-mx' }
-  const hosts = firstOf(input.records)
+  const hosts = takeFirst(input.records)
     .map((record, index) => ({ ...record, host: normalizeHost(record.exchange), unit: input.units[index] ?? 0 }))
     .sort((a, b) => a.priority - b.priority || a.unit - b.unit)
     .map((record) => record.host)
@@ -54,7 +54,7 @@ export function planExchanges(input: MxInput): MxPlan {
 }
 
 /** Those to try first; which of one preference is decided by their names, so that it is the same each time. */
-function firstOf(records: readonly MxRecord[]): readonly MxRecord[] {
+function takeFirst(records: readonly MxRecord[]): readonly MxRecord[] {
   if (records.length <= RECORDS_MAX) return records
   const byName = (a: MxRecord, b: MxRecord) => (a.exchange < b.exchange ? -1 : 1)
   return [...records].sort((a, b) => a.priority - b.priority || byName(a, b)).slice(0, RECORDS_MAX)

@@ -28,7 +28,7 @@ export const NO_SITE = 'none'
 export const SIMULATED_SITE = 'simulator'
 
 /** The provider of a mail server, whose name is in lower case; null if it is not in the table. */
-export function providerOf(host: string): string | null {
+export function findProvider(host: string): string | null {
   for (let at = 0; at >= 0; at = nextLabel(host, at)) {
     const name = BY_SUFFIX.get(host.slice(at))
     if (name !== undefined) return name
@@ -43,5 +43,5 @@ function nextLabel(host: string, at: number): number {
 
 /** The name under which a mail server counts: its provider or its registrable domain; null: it has neither. */
 export function receivingSite(host: string): string | null {
-  return providerOf(host) ?? getDomain(host, { validateHostname: false })
+  return findProvider(host) ?? getDomain(host, { validateHostname: false })
 }

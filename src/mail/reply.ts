@@ -77,13 +77,13 @@ export function parseReply(line: string): SmtpReply {
 export function capText(text: string): string {
   const line = text.replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ').trim()
   return line
-    .slice(0, endOf(line))
+    .slice(0, findEnd(line))
     .replace(/\p{Surrogate}/gu, '')
     .trimEnd()
 }
 
 /** The place to cut a line: its maximum length, or before the last word if that contains an address. */
-function endOf(line: string): number {
+function findEnd(line: string): number {
   if (line.length <= RESPONSE_CHARS_MAX) return line.length
   const start = line.lastIndexOf(' ', RESPONSE_CHARS_MAX)
   const end = line.indexOf(' ', RESPONSE_CHARS_MAX)

@@ -40,7 +40,7 @@ export function formatReturnToken(key: Buffer, { messageId, recipient }: TokenRe
   bytes[0] = (TOKEN_TYPE << 4) | KEY_ID
   bytes.write(messageId.replaceAll('-', ''), 1, 'hex')
   bytes[17] = recipient
-  macOf(key, bytes).copy(bytes, MAC_AT)
+  computeMac(key, bytes).copy(bytes, MAC_AT)
   return encodeBase32(bytes)
 }
 
@@ -50,7 +50,7 @@ export function parseToken(key: Buffer, token: string): TokenRecipient | null {
   if (!TOKEN_PATTERN.test(lower)) return null
   const bytes = decodeBase32(lower)
   // Compared in constant time: how much of a guess was right must not show.
-  if (!timingSafeEqual(macOf(key, bytes), bytes.subarray(MAC_AT))) return null
+  if (!timingSafeEqual(computeMac(key, bytes), bytes.subarray(MAC_AT))) return null
   if (bytes[0] !== ((TOKEN_TYPE << 4) | KEY_ID)) return null
   const hex = bytes.toString('hex', 1, 17)
   const messageId = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
@@ -82,6 +82,6 @@ export function serviceReturnPathHost(serviceDomain: string): string {
   return `rp.${serviceDomain}`
 }
 
-function macOf(key: Buffer, bytes: Buffer): Buffer {
+function computeMac(key: Buffer, bytes: Buffer): Buffer {
   return createHmac('sha256', key).update(bytes.subarray(0, MAC_AT)).digest().subarray(0, MAC_BYTES)
 }

@@ -29,7 +29,7 @@ const REFUSALS = new Map([
 
 /** The outcome of an attempt, counted from 1. Complaint and unsubscribe addresses are delivered. */
 export function simulatedOutcome(input: { address: string; attempt: number }): Outcome {
-  const script = scriptOf(input.address)
+  const script = findScript(input.address)
   if (script === null) return makeDelivered(250, DELIVERED)
   const isLate = input.attempt > DEFERRALS
   const refusal = REFUSALS.get(script) ?? formatCode(script)
@@ -43,16 +43,16 @@ export function simulatedOutcome(input: { address: string; attempt: number }): O
 
 /** Whether mail to the address is complained about once it is delivered. */
 export function isComplainant(address: string): boolean {
-  return scriptOf(address) === 'complaint'
+  return findScript(address) === 'complaint'
 }
 
 /** Whether who has the address clicks on one-click unsubscribe as soon as its mail is delivered. */
 export function isUnsubscriber(address: string): boolean {
-  return scriptOf(address) === 'unsubscribe'
+  return findScript(address) === 'unsubscribe'
 }
 
 /** Behaviour requested by an address, its local part without the part from `+`; null at any other domain. */
-function scriptOf(address: string): string | null {
+function findScript(address: string): string | null {
   const at = address.lastIndexOf('@')
   if (address.slice(at + 1).toLowerCase() !== SIMULATOR_DOMAIN) return null
   return address.slice(0, at).toLowerCase().replace(/\+.*$/, '')

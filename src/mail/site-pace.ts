@@ -79,7 +79,7 @@ export function makeSitePace(limits: SiteLimits): SitePace {
 }
 
 /** Maximum concurrent attempts at the site. `isTight` means that the process has few places left. */
-export function placesOf(pace: SitePace, limits: SiteLimits, isTight: boolean): number {
+export function computePlaces(pace: SitePace, limits: SiteLimits, isTight: boolean): number {
   if (pace.isThrottled || pace.failures > 0) return 1
   // The limits may have become less since the window grew.
   return isTight && !pace.isProven ? 1 : Math.min(limits.connections, Math.floor(pace.window))

@@ -83,7 +83,7 @@ export function siteLimits(hosts: readonly string[], operators: SiteLimitTable):
  *
  * Spec delivery.site.share
  */
-export function shareOf(limits: SiteLimits, sharers: number): SiteLimits {
+export function computeShare(limits: SiteLimits, sharers: number): SiteLimits {
   if (sharers <= 1) return limits
   const whole = (all: number) => Math.max(1, Math.floor(all / sharers))
   return {

@@ -49,12 +49,12 @@ export function formatUnsubscribeToken(
   bytes.write(streamId.replaceAll('-', ''), STREAM_AT, 'hex')
   // 22 characters are 132 bits; two unused bits fill the last byte.
   bytes.write(`${hmac}AA`, PERSON_AT, PERSON_BYTES, 'base64url')
-  macOf(key, bytes).copy(bytes, MAC_AT)
+  computeMac(key, bytes).copy(bytes, MAC_AT)
   return encodeBase32(bytes)
 }
 
 /** The link of a token. Takes the service's public address. */
-export function unsubscribeUrlOf(baseUrl: string, token: string): string {
+export function formatUnsubscribeUrl(baseUrl: string, token: string): string {
   return `${baseUrl.replace(/\/+$/, '')}/u/${token}`
 }
 
@@ -64,7 +64,7 @@ export function parseUnsubscribeToken(key: Buffer, token: string): UnsubscribeTa
   if (!TOKEN_PATTERN.test(lower)) return null
   const bytes = decodeBase32(lower)
   // Compared in constant time: how much of a guess was right must not show.
-  if (!timingSafeEqual(macOf(key, bytes), bytes.subarray(MAC_AT))) return null
+  if (!timingSafeEqual(computeMac(key, bytes), bytes.subarray(MAC_AT))) return null
   if (bytes[0] !== ((TOKEN_TYPE << 4) | KEY_ID)) return null
   return {
     messageId: uuidAt(bytes, 1),
@@ -80,6 +80,6 @@ function uuidAt(bytes: Buffer, at: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-function macOf(key: Buffer, bytes: Buffer): Buffer {
+function computeMac(key: Buffer, bytes: Buffer): Buffer {
   return createHmac('sha256', key).update(bytes.subarray(0, MAC_AT)).digest().subarray(0, MAC_BYTES)
 }

@@ -28,7 +28,7 @@ import { serviceReturnPathHost } from '../mail/return-path.ts'
 import type { Log } from '../process/log.ts'
 import { NOTICE_LANE } from '../state/dashboard/places.ts'
 import { type DomainCheck, WARNING_MS } from '../state/domain.ts'
-import { recordsOf } from '../views/domain.ts'
+import { makeDomainRecords } from '../views/domain.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { SigningKey } from './thread/sign.ts'
 
@@ -59,7 +59,7 @@ export function makeDomainLanes(deps: DomainLaneDeps): LaneType[] {
     outcome: checkOutcome,
     ...makeRoom(CHECKS_MAX, async (job) => {
       // The values found instead are foreign texts: they are not stored with outcomes.
-      const { instead: _, ...found } = await deps.check(recordsOf(job, deps.serviceDomain))
+      const { instead: _, ...found } = await deps.check(makeDomainRecords(job, deps.serviceDomain))
       return { ...found, selector: job.selector }
     }),
   }
@@ -109,7 +109,7 @@ async function tell(
     return { result: 'delivered', response: null }
   }
   const { serviceDomain } = deps
-  const records = recordsOf(domain, serviceDomain)
+  const records = makeDomainRecords(domain, serviceDomain)
   const missing = [
     ...(domain.returnPath.verified ? [] : [records.returnPath]),
     ...(domain.dkim.verified ? [] : [records.dkim]),

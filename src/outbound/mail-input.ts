@@ -11,7 +11,7 @@ import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
 import { formatListFields, withoutListFields } from '../mail/compose/list-fields.ts'
 import { fillHeaders, fillListed } from '../mail/compose/listed.ts'
 import type { MailInput, RawInput } from '../mail/compose/raw.ts'
-import { formatUnsubscribeToken, unsubscribeUrlOf } from '../mail/unsubscribe-token.ts'
+import { formatUnsubscribeToken, formatUnsubscribeUrl } from '../mail/unsubscribe-token.ts'
 import { readListed } from '../state/broadcast/content.ts'
 import { BODY_PART, RAW_PART } from '../state/message/content-part.ts'
 import { spelledAddress } from '../state/message/head.ts'
@@ -45,12 +45,12 @@ export function messageAtHand(deps: NameDeps, job: AttemptJob): MailInput | null
   if (message.raw !== null) {
     const whole = message.content?.find(({ part }) => part === RAW_PART)
     const bytes = whole === undefined ? null : readPlainPart(whole.chunks)
-    return bytes === null ? null : rawInputOf(deps, job, bytes)
+    return bytes === null ? null : makeRawInput(deps, job, bytes)
   }
   const [body] = message.content ?? []
   if (body?.part !== BODY_PART || message.attachments.length > 0 || message.broadcast !== null) return null
   const plain = readPlainBody(body.chunks)
-  return plain === null ? null : inputOf(deps, job, { body: plain, attachments: [] })
+  return plain === null ? null : makeInput(deps, job, { body: plain, attachments: [] })
 }
 
 /** The message with its content; null when that is gone. Rejects as `insist` does. */
@@ -61,15 +61,15 @@ export async function readMailInput(deps: MailInputDeps, job: AttemptJob, insist
   const place = { ...message, shard: shardOf(message.accountId) as number }
   if (message.raw !== null) {
     const bytes = await insist(() => readRaw(outgoing, place))
-    return bytes === null ? null : rawInputOf(deps, job, bytes)
+    return bytes === null ? null : makeRawInput(deps, job, bytes)
   }
   const body = (await bodyAtHand(message)) ?? (await insist(() => readBody(outgoing, place)))
-  const contents = body === null ? null : await filesOf(message, () => readAttachments(outgoing, place), insist)
+  const contents = body === null ? null : await readFiles(message, () => readAttachments(outgoing, place), insist)
   if (body === null || contents === null) return null
   const attachments = message.attachments.map(({ name, contentType, contentId }, index) => {
     return { name, contentType, contentId, content: contents[index] as Buffer }
   })
-  return inputOf(deps, job, { body, attachments })
+  return makeInput(deps, job, { body, attachments })
 }
 
 /** A broadcast's message, with its individual values filled into the shared content. */
@@ -93,8 +93,8 @@ async function readListedMessage(deps: MailInputDeps, job: AttemptJob, insist: I
   const { substitutions } = listed
   const headers = head.ownsList ? fillHeaders(head.headers, substitutions) : head.headers
   const whole = { ...job, message: { ...message, from, subject, headers } }
-  const body = fillListed(texts, substitutions, linkOf(deps, job))
-  return inputOf(deps, whole, { body, attachments, ...(head.ownsList && { ownsList: true }) })
+  const body = fillListed(texts, substitutions, makeLink(deps, job))
+  return makeInput(deps, whole, { body, attachments, ...(head.ownsList && { ownsList: true }) })
 }
 
 /** The body if it came with the message. */
@@ -104,7 +104,7 @@ async function bodyAtHand({ content }: JobMessage): Promise<Body | null> {
 }
 
 /** The attachments' bytes, from the job if they came with it, otherwise from the store. */
-async function filesOf(
+async function readFiles(
   { attachments, content }: JobMessage,
   read: () => ReturnType<typeof readAttachments>,
   insist: Insist,
@@ -114,13 +114,13 @@ async function filesOf(
   return Promise.all(files.map(({ chunks }) => unpackPart(chunks)))
 }
 
-function rawInputOf(deps: NameDeps, job: AttemptJob, raw: Buffer): RawInput {
+function makeRawInput(deps: NameDeps, job: AttemptJob, raw: Buffer): RawInput {
   const { messageId, acceptedAtMs, from } = job.message
   const feedbackId = formatFeedbackId({ ...job.message, senderId: deps.senderId })
-  return { messageId, acceptedAtMs, from, feedbackId, ...listOf(deps, job), receivedBy: deps.smtpHostname, raw }
+  return { messageId, acceptedAtMs, from, feedbackId, ...makeList(deps, job), receivedBy: deps.smtpHostname, raw }
 }
 
-function inputOf(
+function makeInput(
   deps: NameDeps,
   job: AttemptJob,
   {
@@ -142,7 +142,7 @@ function inputOf(
     subject,
     headers,
     ...(!hasFeedbackId(headers) && { feedbackId: formatFeedbackId({ ...job.message, senderId: deps.senderId }) }),
-    ...listOf(deps, job, ownsList),
+    ...makeList(deps, job, ownsList),
     text,
     html,
     attachments,
@@ -154,21 +154,21 @@ function inputOf(
  * The header fields that the service adds on a broadcast stream, with a separate link for each recipient. Spec
  * unsubscribe.fields
  */
-function listOf(deps: NameDeps, job: AttemptJob, ownsList = false): Pick<ComposeInput, 'list'> {
+function makeList(deps: NameDeps, job: AttemptJob, ownsList = false): Pick<ComposeInput, 'list'> {
   const { streamId, listName, from } = job.message
   if (listName === null) return {}
-  const unsubscribeUrl = ownsList ? null : linkOf(deps, job)
+  const unsubscribeUrl = ownsList ? null : makeLink(deps, job)
   return { list: formatListFields({ unsubscribeUrl, streamName: listName, streamId, fromDomain: domainOf(from) }) }
 }
 
 /** The unsubscribe link of a recipient. */
-function linkOf(
+function makeLink(
   { baseUrl, tokenKey, addressHmac }: NameDeps,
   { message: { messageId, accountId, serverId, streamId }, recipient: { address, index } }: AttemptJob,
 ): string {
   const hmac = addressHmac(accountId, address)
   const target = { messageId, recipient: index, serverId, streamId, hmac }
-  return unsubscribeUrlOf(baseUrl, formatUnsubscribeToken(tokenKey, target))
+  return formatUnsubscribeUrl(baseUrl, formatUnsubscribeToken(tokenKey, target))
 }
 
 /** The domain of an address, in lower case. */

@@ -86,7 +86,7 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
   const room = (lane: string): number => {
     if (deps.room !== undefined) return deps.room(lane)
     if (lane === LANES.simulate) return SIMULATED_MAX - simulated
-    const domain = destinationOf(lane)
+    const domain = parseDestination(lane)
     if (deps.isHeld(domain)) return 0
     return deps.dispatch.room(domain)
   }
@@ -116,8 +116,8 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     if (ended !== null) return ended
     const outcome = await transmitJob(deps, job, { lane, copies, signal, pass })
     deps.metrics.attempted(outcome, job.message.accountId)
-    deps.attempted({ messageId: job.message.messageId, domain: destinationOf(lane), outcome })
-    return reporterOf(deps, job)(outcome, retryOf(outcome))
+    deps.attempted({ messageId: job.message.messageId, domain: parseDestination(lane), outcome })
+    return makeReporter(deps, job)(outcome, retryOf(outcome))
   }
   type Performers = Pick<LaneType<AttemptJob, AttemptOutcome>, 'holdMs' | 'perform' | 'performAtOnce'>
   const family = (prefix: string, performers: Performers) =>
@@ -144,11 +144,11 @@ async function endScheduled(deps: LaneDeps, job: AttemptJob, signal: AbortSignal
   if (await readPatiently(() => isSuppressed(deps.read, message, hmac), signal))
     return suppressedOutcome(message.streamId)
   const deferred = deferUnverified(job)
-  return deferred === null ? null : reporterOf(deps, job)(deferred)
+  return deferred === null ? null : makeReporter(deps, job)(deferred)
 }
 
 /** The destination of a lane's items: the recipients' domain, or `relay`. */
-export function destinationOf(lane: string): string {
+export function parseDestination(lane: string): string {
   return lane.startsWith(`${LANES.deliver}/`) ? lane.slice(LANES.deliver.length + 1) : lane
 }
 
@@ -158,7 +158,7 @@ type Report = (
 ) => AttemptOutcome
 
 /** Makes the report of a job's attempt, without the address. */
-function reporterOf({ addressHmac }: LaneDeps, { message, recipient: { address } }: AttemptJob): Report {
+function makeReporter({ addressHmac }: LaneDeps, { message, recipient: { address } }: AttemptJob): Report {
   const { accountId, streamId } = message
   const hmac = () => addressHmac(accountId, address)
   return (outcome, rest = {}) =>
@@ -176,7 +176,7 @@ async function simulateJob(
   { attempt, signal }: { attempt: number; signal: AbortSignal },
 ): Promise<AttemptOutcome> {
   const message = messageAtHand(deps, job) ?? (await readMailInput(deps, job, patiently(signal)))
-  if (message === null) return reporterOf(deps, job)(unbuildable())
+  if (message === null) return makeReporter(deps, job)(unbuildable())
   return reportSimulated(deps, job, await deps.run(simulationOf(job, message, attempt), signal))
 }
 
@@ -185,7 +185,7 @@ function simulationOf({ recipient }: AttemptJob, message: MailInput, attempt: nu
 }
 
 function reportSimulated(deps: LaneDeps, job: AttemptJob, outcome: MailOutcome): AttemptOutcome {
-  const report = reporterOf(deps, job)
+  const report = makeReporter(deps, job)
   if (outcome.phase === 'rcpt') return report(outcome, { retryAfterMs: SIMULATED_RETRY_MS })
   const { address } = job.recipient
   const complaint = isComplainant(address) ? { complaint: SIMULATED_FEEDBACK } : {}
@@ -202,7 +202,7 @@ function transmitJob(
   const { raw, attachments, broadcast } = job.message
   const shared = (broadcast?.fileChunks ?? 0) * CHUNK_BYTES_MAX
   const bytes = raw?.bytes ?? attachments.reduce((sum, { size }) => sum + size, shared)
-  const order = { address: job.recipient.address, destination: destinationOf(lane), bytes, signal, pass }
+  const order = { address: job.recipient.address, destination: parseDestination(lane), bytes, signal, pass }
   return deps.dispatch.send(order, async (signal) => {
     const message = messageAtHand(deps, job) ?? (await readMailInput(deps, job, patiently(signal)))
     if (message === null) return unbuildable()
@@ -210,7 +210,7 @@ function transmitJob(
     if (keys === null) return { ...makeDeferred(...UNSIGNED), sizeBytes: null }
     return {
       message,
-      transmit: { mailFrom: mailFromOf(deps, job), keys, copies: job.message.listName === null ? copies : 1 },
+      transmit: { mailFrom: makeMailFrom(deps, job), keys, copies: job.message.listName === null ? copies : 1 },
     }
   })
 }
@@ -220,7 +220,7 @@ function unbuildable(): MailOutcome {
 }
 
 // Spec bounce.address
-function mailFromOf({ tokenKey, serviceDomain }: LaneDeps, { message, recipient }: AttemptJob): string {
+function makeMailFrom({ tokenKey, serviceDomain }: LaneDeps, { message, recipient }: AttemptJob): string {
   const { messageId, from, hasReturnPath } = message
   const host = hasReturnPath ? returnPathHost(domainOf(from)) : serviceReturnPathHost(serviceDomain)
   return formatReturnPath(tokenKey, { messageId, recipient: recipient.index, host })

@@ -46,7 +46,7 @@ export function makeSimulator(): Simulator {
     for (let jobs = 0; jobs < TURN_JOBS_MAX && chars < TURN_CHARS_MAX && waiting.length > 0; jobs += 1) {
       const { job, signal, settle } = waiting.shift() as Waiting
       chars += bodyChars(job.message)
-      settle(signal.aborted ? makeUnperformed('attempt was cut off') : outcomeOf(job, buildMessage(job.message)))
+      settle(signal.aborted ? makeUnperformed('attempt was cut off') : makeOutcome(job, buildMessage(job.message)))
     }
     if (waiting.length > 0) setImmediate(turn)
   }
@@ -64,12 +64,12 @@ export function makeSimulator(): Simulator {
         setImmediate(() => {
           atOnce = 0
         })
-      return outcomeOf(job, message)
+      return makeOutcome(job, message)
     },
   }
 }
 
-function outcomeOf({ simulate, message: input }: SimulateJob, message: Buffer | null): MailOutcome {
+function makeOutcome({ simulate, message: input }: SimulateJob, message: Buffer | null): MailOutcome {
   const refused = refuseBuilt(message, input)
   if (refused !== null) return refused
   const { result, code, response, classification, hard, expired, phase } = simulatedOutcome(simulate)

@@ -15,8 +15,8 @@
 
 import type { MxRoute } from '../dns/mx-route.ts'
 import { makeReturned, type Outcome } from '../mail/outcome.ts'
-import { type SiteLimits, shareOf } from '../mail/site.ts'
-import { begun, ended, makeSitePace, placesOf, type SitePace, waitingMax, waitMs } from '../mail/site-pace.ts'
+import { computeShare, type SiteLimits } from '../mail/site.ts'
+import { begun, computePlaces, ended, makeSitePace, type SitePace, waitingMax, waitMs } from '../mail/site-pace.ts'
 import type { MailOutcome } from './thread/thread-job.ts'
 
 /** Attempts in flight in this process, each of which has a connection, or is about to have one. */
@@ -104,7 +104,7 @@ export class Sites {
     const site = this.sites.get(this.domains.get(domain) ?? '')
     if (site === undefined) return UNKNOWN_ROOM
     if (site.pace.pausedUntilMs > this.deps.nowMs()) return 0
-    const places = placesOf(site.pace, this.limitsOf(site.route), this.isTight()) + waitingMax(site.pace)
+    const places = computePlaces(site.pace, this.limitsOf(site.route), this.isTight()) + waitingMax(site.pace)
     return Math.max(0, places - site.inUse - site.waiting.size)
   }
 
@@ -148,7 +148,7 @@ export class Sites {
 
   /** The relay is the operator's own, and its connections are already divided between processes. */
   private limitsOf({ limits, isRelay }: MxRoute): SiteLimits {
-    return isRelay ? limits : shareOf(limits, this.deps.sharers())
+    return isRelay ? limits : computeShare(limits, this.deps.sharers())
   }
 
   private isTight(): boolean {
@@ -177,7 +177,7 @@ export class Sites {
     let outcome: MailOutcome | null = null
     try {
       const limits = this.limitsOf(site.route)
-      const connections = placesOf(site.pace, limits, false)
+      const connections = computePlaces(site.pace, limits, false)
       outcome = await run({ connections, limits, sharers: this.deps.sharers(), isProven: site.pace.isProven })
       return outcome
     } finally {
@@ -231,7 +231,7 @@ export class Sites {
       if (site.pace.pausedUntilMs > atMs) return void this.sendAllBack(site)
       const laterMs = Math.max(site.spareAtMs - atMs, waitMs(site.pace, limits, atMs))
       if (laterMs > 0) return void this.serveLater(site, laterMs)
-      if (site.inUse >= placesOf(site.pace, limits, this.isTight())) return
+      if (site.inUse >= computePlaces(site.pace, limits, this.isTight())) return
       if (this.inUse >= (site.pace.isProven ? UNDER_WAY_MAX : PROVEN_FROM)) return void this.hungry.add(site)
       site.inUse += 1
       this.inUse += 1

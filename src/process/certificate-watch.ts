@@ -58,7 +58,7 @@ export function watchCertificate(
     rejected = ''
     current = read
     for (const use of uses) use(read)
-    log.info({ tlsCert, expires: new Date(expiryOf(read)).toISOString() }, 'Renewed certificate loaded')
+    log.info({ tlsCert, expires: new Date(readExpiry(read)).toISOString() }, 'Renewed certificate loaded')
   }
   const checkSafely = () =>
     void check().catch((error: Error) => log.error({ reason: error.message }, 'Renewed certificate not loaded'))
@@ -70,7 +70,7 @@ export function watchCertificate(
       return current
     },
     get expiresMs() {
-      return expiryOf(current)
+      return readExpiry(current)
     },
     onRenewed: (use) => void uses.push(use),
     check,
@@ -93,6 +93,6 @@ async function readPair(certPath: string, keyPath: string): Promise<Certificate 
   }
 }
 
-function expiryOf({ cert }: Certificate): number {
+function readExpiry({ cert }: Certificate): number {
   return Date.parse(new X509Certificate(cert).validTo)
 }

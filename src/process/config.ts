@@ -114,7 +114,7 @@ export interface ClientSettings {
   dataDirs: readonly string[]
 }
 
-const DATA_DIR_DEFAULT = settingOf('DATA_DIR').default ?? '.'
+const DATA_DIR_DEFAULT = findSetting('DATA_DIR').default ?? '.'
 /** The folder of package.json, seen from the compiled file. */
 const INSTALLED_IN = fileURLToPath(new URL('../../..', import.meta.url))
 /** Why files do not go with DURABILITY=replica. */
@@ -131,7 +131,7 @@ const SECRET_KINDS: readonly string[] = ['secret', 'redis', 'relay', 'word', 'pa
 export function readConfig(environment: Environment = process.env): ConfigResult {
   const mistakes: string[] = []
   const read = (name: SettingName): ParsedSetting => {
-    const setting = settingOf(name)
+    const setting = findSetting(name)
     const text = environment[name] || setting.default
     if (text === null) return null
     const value = parseSetting(setting, text)
@@ -176,7 +176,7 @@ export function readClientSettings(environment: Environment = process.env): Clie
   const isListenerNamed = ['HTTP_HOST', 'HTTP_PORT'].some((name) => environment[name])
   const isNamed = isListenerNamed || Boolean(environment.BASE_URL)
   const urlIn = ({ httpHost, httpPort, baseUrl }: Config): string =>
-    isListenerNamed ? urlOf(httpHost, httpPort) : baseUrl
+    isListenerNamed ? formatUrl(httpHost, httpPort) : baseUrl
   return {
     token: environment.SENDWRIGHT_TOKEN || null,
     operatorToken: environment.SENDWRIGHT_OPERATOR_TOKEN || null,
@@ -208,17 +208,17 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     durability: read('DURABILITY') as Config['durability'],
     secretKey: read('SECRET_KEY') as string | null,
     secretKeyPrevious: read('SECRET_KEY_PREVIOUS') as string | null,
-    contentStore: contentStoreOf(read('CONTENT_STORE') as readonly string[] | null),
+    contentStore: parseContentStore(read('CONTENT_STORE') as readonly string[] | null),
     hotDays: hotDaysOf(read('HOT_DAYS')),
-    s3: s3Of(read),
+    s3: readS3(read),
     httpHost,
     httpPort,
     httpPortShared: read('HTTP_PORT_SHARED') === 'on',
     httpEngine: read('HTTP_ENGINE') as Config['httpEngine'],
     operatorHost,
     operatorPort,
-    operatorUrl: urlOf(operatorHost, operatorPort),
-    baseUrl: (read('BASE_URL') ?? urlOf(httpHost, httpPort)) as string,
+    operatorUrl: formatUrl(operatorHost, operatorPort),
+    baseUrl: (read('BASE_URL') ?? formatUrl(httpHost, httpPort)) as string,
     edgeRate: read('EDGE_RATE') as number,
     edgeBurst: read('EDGE_BURST') as number,
     trustedProxies: list('TRUSTED_PROXIES'),
@@ -256,7 +256,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
   }
 }
 
-function contentStoreOf(parsed: readonly string[] | null): ContentStoreSetting | null {
+function parseContentStore(parsed: readonly string[] | null): ContentStoreSetting | null {
   if (parsed === null) return null
   const [kind, bucket = '', prefix = ''] = parsed
   return kind === 's3' ? { kind, bucket, prefix } : { kind: kind as 'file' | 'redis' }
@@ -266,7 +266,7 @@ function hotDaysOf(parsed: ParsedSetting): number | null {
   return typeof parsed === 'number' ? parsed : null
 }
 
-function s3Of(read: (name: SettingName) => ParsedSetting): Config['s3'] {
+function readS3(read: (name: SettingName) => ParsedSetting): Config['s3'] {
   const region = read('S3_REGION') as string
   const endpoint = (read('S3_ENDPOINT') ?? `https://s3.${region}.amazonaws.com`) as string
   const accessKeyId = read('S3_ACCESS_KEY_ID') as string | null
@@ -327,12 +327,12 @@ function samePorts(config: Config): string[] {
   return found
 }
 
-function settingOf(name: SettingName): Setting {
+function findSetting(name: SettingName): Setting {
   return SETTINGS.find((setting) => setting.name === name) as Setting
 }
 
 /** Where a local client finds the listener; one that listens everywhere is reached on loopback. */
-function urlOf(host: string, port: number): string {
+function formatUrl(host: string, port: number): string {
   const isEverywhere = host === '0.0.0.0' || host === '::'
   const name = isEverywhere ? '127.0.0.1' : host?.includes(':') ? `[${host}]` : host
   return `http://${name}:${port}`

@@ -24,7 +24,7 @@ export function processIdentity(): ProcessIdentity {
     bootId: readText('/proc/sys/kernel/random/boot_id'),
     pidNamespace: readLink('/proc/self/ns/pid'),
     pid: process.pid,
-    startTime: startTimeOf(process.pid) ?? '',
+    startTime: readStartTime(process.pid) ?? '',
   }
 }
 
@@ -32,14 +32,14 @@ export function processIdentity(): ProcessIdentity {
 export function isProcessGone(record: ProcessIdentity, self: ProcessIdentity = processIdentity()): boolean {
   if (self.bootId === '' || self.pidNamespace === '') return false
   if (record.bootId !== self.bootId || record.pidNamespace !== self.pidNamespace) return false
-  const startTime = startTimeOf(record.pid)
+  const startTime = readStartTime(record.pid)
   return startTime !== null && startTime !== record.startTime
 }
 
 /**
  * Start time of a process as text; '' if it does not exist or is a zombie; null if /proc hides it.
  */
-function startTimeOf(pid: number): string | null {
+function readStartTime(pid: number): string | null {
   const stat = readText(`/proc/${pid}/stat`)
   if (stat === '') return exists(pid) ? null : ''
   // The command's name is in parentheses and may contain anything, a closing parenthesis too.

@@ -73,7 +73,7 @@ export interface Logs {
 /** Makes the log of this process with its records. */
 export function makeLogs({ level, isTerminal, sink }: LogOptions): Logs {
   const destination = isTerminal ? forPeople(sink) : (sink ?? inTheBackground())
-  const log = pino(optionsOf(level), destination)
+  const log = pino(makeOptions(level), destination)
   if (!log.isLevelEnabled('info')) return { log, records: NO_RECORDS }
   // Searching each line for personal fields costs a hundred times as much as the line, and these lines have none.
   const write = (facts: object, msg: string): void => {
@@ -83,7 +83,7 @@ export function makeLogs({ level, isTerminal, sink }: LogOptions): Logs {
   return { log, records: makeRecords(write, () => performance.now()) }
 }
 
-function optionsOf(level: LogOptions['level']): LoggerOptions {
+function makeOptions(level: LogOptions['level']): LoggerOptions {
   return {
     level,
     base: null,

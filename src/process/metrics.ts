@@ -186,7 +186,7 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
       return Object.fromEntries(Object.entries(told).map(([name, sum]) => [name, sum - (before[name] ?? 0)]))
     },
     async format(figures, labelled = {}) {
-      page ??= makePage([...factsOf(httpEngine), ...figuresOf(counts)], requests)
+      page ??= makePage([...listFacts(httpEngine), ...listFigures(counts)], requests)
       return (await page)(figures, labelled)
     },
   }
@@ -236,14 +236,14 @@ function makeCounts(): Counts {
   }
 }
 
-function factsOf(httpEngine: string | null): readonly PageFigure[] {
+function listFacts(httpEngine: string | null): readonly PageFigure[] {
   if (httpEngine === null) return []
   return [{ fact: 'http_engine', help: 'Names the library that serves HTTP.', labels: { engine: httpEngine } }]
 }
 
 /** Content of the page, in its order. */
-function figuresOf(counts: Counts): readonly PageFigure[] {
-  return [...sendFigures(counts), ...receivedFigures(counts), ...timesOf(counts), ...contentFigures(counts)]
+function listFigures(counts: Counts): readonly PageFigure[] {
+  return [...sendFigures(counts), ...receivedFigures(counts), ...listTimes(counts), ...contentFigures(counts)]
 }
 
 function sendFigures(counts: Counts): readonly PageFigure[] {
@@ -314,7 +314,7 @@ function certificateOf(expiresMs: (() => number) | null): readonly PageFigure[] 
   return [{ now: 'certificate_expires_seconds', help, read: () => Math.round((expiresMs() - Date.now()) / 1000) }]
 }
 
-function timesOf({ latency, commits, parseTimes, judgeTimes, firstPosts }: Counts): readonly PageFigure[] {
+function listTimes({ latency, commits, parseTimes, judgeTimes, firstPosts }: Counts): readonly PageFigure[] {
   return [
     {
       seconds: 'accept',

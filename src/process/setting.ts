@@ -111,7 +111,7 @@ function parseDomain(text: string): string | Mistake {
 
 function parseCidrs(text: string): readonly string[] | Mistake {
   if (text === 'none') return []
-  const cidrs = entriesOf(text).map((entry) => {
+  const cidrs = splitEntries(text).map((entry) => {
     if (ipaddr.isValid(entry) && !/^\d+(\.\d+){0,2}$/.test(entry)) return `${entry}/${entry.includes(':') ? 128 : 32}`
     return /^[^/]+[.:][^/]*\/\d+$/.test(entry) && ipaddr.isValidCIDR(entry) ? entry : null
   })
@@ -120,7 +120,7 @@ function parseCidrs(text: string): readonly string[] | Mistake {
 
 function parseBlocklists(text: string): readonly string[] | Mistake {
   if (text === 'none') return []
-  const lists = entriesOf(text).map((entry) => parseDomain(entry.toLowerCase()))
+  const lists = splitEntries(text).map((entry) => parseDomain(entry.toLowerCase()))
   const names = lists.filter((list) => typeof list === 'string')
   if (names.length > 0 && names.length <= BLOCKLISTS_MAX && names.length === lists.length) return [...new Set(names)]
   return new Mistake(`up to ${BLOCKLISTS_MAX} names such as bl.spamcop.net, comma-separated, or none`)
@@ -134,14 +134,14 @@ function parseUrl(text: string): string | Mistake {
 
 function parseDoors(text: string): readonly string[] | Mistake {
   if (text === 'none') return []
-  const doors = entriesOf(text)
+  const doors = splitEntries(text)
   const isKnown = doors.every((door) => (COMPATIBLE_APIS as readonly string[]).includes(door))
   if (isKnown && doors.length > 0 && new Set(doors).size === doors.length) return doors
   return new Mistake(`none, or a list of ${COMPATIBLE_APIS.join(', ')}, each at most once`)
 }
 
 function parseRoles(text: string): readonly string[] | Mistake {
-  const roles = entriesOf(text)
+  const roles = splitEntries(text)
   if (roles.length === 1 && roles[0] === 'all') return roles
   const isKnown = roles.every((role) => (ROLES as readonly string[]).includes(role))
   if (isKnown && new Set(roles).size === roles.length) return roles
@@ -150,10 +150,10 @@ function parseRoles(text: string): readonly string[] | Mistake {
 
 /** One server, or some nodes of one Redis Cluster: these share scheme, user and password. */
 function parseRedisUrls(text: string): readonly string[] | Mistake {
-  const urls = entriesOf(text)
+  const urls = splitEntries(text)
   const [first = ''] = urls
-  if (urls.length === 1 && (/^unix:\/\/\/./.test(first) || hostUrlOf(first) !== null)) return urls
-  const hosts: readonly (URL | null)[] = urls.map(hostUrlOf)
+  if (urls.length === 1 && (/^unix:\/\/\/./.test(first) || parseHostUrl(first) !== null)) return urls
+  const hosts: readonly (URL | null)[] = urls.map(parseHostUrl)
   if (urls.length === 1 || !isWhole(hosts))
     return new Mistake(
       'redis://, rediss:// or unix:///path of one server, or redis:// or rediss:// of nodes of a cluster',
@@ -168,7 +168,7 @@ function parseRedisUrls(text: string): readonly string[] | Mistake {
   return isSame ? urls : new Mistake('nodes of one cluster: with the same scheme, user and password, and no database')
 }
 
-function hostUrlOf(text: string): URL | null {
+function parseHostUrl(text: string): URL | null {
   const url = URL.canParse(text) ? new URL(text) : null
   return url !== null && /^rediss?:$/.test(url.protocol) && url.hostname !== '' ? url : null
 }
@@ -180,13 +180,13 @@ function parseRelayUrl(text: string): string | Mistake {
 }
 
 function parsePorts(text: string): readonly string[] | Mistake {
-  const ports = entriesOf(text)
+  const ports = splitEntries(text)
   const areAll = ports.every((one) => /^\d{1,5}$/.test(one) && Number(one) >= 1 && Number(one) <= 65_535)
   return areAll ? ports : new Mistake('ports such as 80,444')
 }
 
 function parseDnsServers(text: string): readonly string[] | Mistake {
-  const servers = entriesOf(text).map((entry) => {
+  const servers = splitEntries(text).map((entry) => {
     const [, six, four, port = '53'] = /^(?:\[([^\]]+)\]|([\d.]+))(?::(\d{1,5}))?$/.exec(entry) ?? []
     const address = six ?? four ?? entry
     const isAddress = six || !four ? ipaddr.IPv6.isValid(address) : ipaddr.IPv4.isValidFourPartDecimal(address)
@@ -210,7 +210,7 @@ function parseContentStore(text: string): readonly string[] | Mistake {
     : ['s3', bucket, prefix.replace(/^\/+|\/+$/g, '')]
 }
 
-function entriesOf(text: string): string[] {
+function splitEntries(text: string): string[] {
   return text.split(',').map((entry) => entry.trim())
 }
 

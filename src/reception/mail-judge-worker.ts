@@ -5,7 +5,7 @@
  * once.
  */
 
-import type { LookUp } from '../mail/authenticate/look-up.ts'
+import type { DnsLookUp } from '../mail/authenticate/look-up.ts'
 import {
   checkSignatures,
   readSignedMail,
@@ -40,7 +40,7 @@ async function verify({ mail, checkedAtMs, answers }: VerifyJob): Promise<Verifi
   const signed = 'signed' in mail ? mail.signed : await readSignedMail(asBuffer(mail.raw))
   if (signed === null) return null
   const open = new Map<string, { name: string; type: string }>()
-  const lookUp: LookUp = async (name, type) => {
+  const lookUp: DnsLookUp = async (name, type) => {
     const known = answers.find((one) => one.name === name && one.type === type)
     if (known !== undefined && 'records' in known) return known.records
     if (known === undefined) open.set(`${type} ${name}`, { name, type })

@@ -116,7 +116,7 @@ export async function startMxListener<Target>(
     onConnect(session, done) {
       sessions.set(session.id, { targets: new Map(), sender: null, refused: 0 })
       const isAllowed = options.rate.open(session.remoteAddress)
-      done(isAllowed ? null : errorOf({ code: 421, text: '4.7.0 Too many connections' }))
+      done(isAllowed ? null : makeError({ code: 421, text: '4.7.0 Too many connections' }))
     },
     onClose(session) {
       if (sessions.delete(session.id)) options.rate.close(session.remoteAddress)
@@ -126,11 +126,11 @@ export async function startMxListener<Target>(
       const known = sessions.get(session.id)
       known?.targets.clear()
       if (known !== undefined && !isAnswer(sender)) known.sender = sender
-      done(isAnswer(sender) ? errorOf(sender) : null)
+      done(isAnswer(sender) ? makeError(sender) : null)
     },
     onRcptTo(address, session, done) {
       guarded(options.log, () => onRecipient(options.handlers, sessionOf(sessions, session), address)).then((answer) =>
-        done(answer.code === 250 ? null : errorOf(answer)),
+        done(answer.code === 250 ? null : makeError(answer)),
       )
     },
     onData(stream, session, done) {
@@ -139,7 +139,7 @@ export async function startMxListener<Target>(
       guarded(options.log, () => onMail(options, sessionOf(sessions, session), { session, stream, cut })).then(
         (answer) => {
           server.mailDone(session.id)
-          done(answer.code === 250 ? null : errorOf(answer), answer.text)
+          done(answer.code === 250 ? null : makeError(answer), answer.text)
         },
       )
     },
@@ -331,7 +331,7 @@ const LF = 0x0a
 /** Characters of a line that show which field it begins. */
 const LINE_START = 80
 
-function errorOf({ code, text }: SmtpAnswer): Error {
+function makeError({ code, text }: SmtpAnswer): Error {
   return Object.assign(new Error(text), { responseCode: code })
 }
 

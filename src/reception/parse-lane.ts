@@ -129,18 +129,18 @@ async function finish(deps: ParseLaneDeps, job: ParseJob, begun: Begun): Promise
   const { serverId, head, sizeBytes, messageId } = job
   if (begun === 'gone') {
     const lost = packMail(failMail(null, { issue: 'parser_error', sizeBytes }))
-    return { result: 'parsed', parsed: resultOf(deps, job, { mail: lost, parsedId: null, check: null }) }
+    return { result: 'parsed', parsed: makeResult(deps, job, { mail: lost, parsedId: null, check: null }) }
   }
   const { mail } = begun
   const parsedId = newObjectId(msOf(messageId), deps.random)
   const shard = shardOf(serverId) as number
   if (!(await writeParsed(deps.received, { shard, serverId, key: head.key, parsedId }, mail.packed)))
     return { result: 'later' }
-  return { result: 'parsed', parsed: resultOf(deps, job, { mail, parsedId, check: await begun.check }) }
+  return { result: 'parsed', parsed: makeResult(deps, job, { mail, parsedId, check: await begun.check }) }
 }
 
 /** The data for the message's rows. */
-function resultOf(
+function makeResult(
   { secrets }: Pick<ParseLaneDeps, 'secrets'>,
   { accountId }: ParseJob,
   { mail, parsedId, check }: { mail: ParsedMail; parsedId: string | null; check: CheckResult | null },

@@ -8,18 +8,18 @@
 
 import { homeShard } from '../../cluster/id.ts'
 import type { HandlerOf } from '../http/request.ts'
-import { refuse } from '../http/respond.ts'
+import { refusalReply } from '../http/respond.ts'
 import { formatAccount } from '../views/account.ts'
 import { readAccountOf } from '../views/resource-access.ts'
 import { listTokens } from '../views/token.ts'
-import { pageOf } from './answer.ts'
+import { parsePage } from './answer.ts'
 import { orderRevocation, type TokenDeps } from './tokens.ts'
 
 /** GET /v1/account */
 export function makeReadAccount({ read, nowMs }: TokenDeps): HandlerOf<'readAccount'> {
   return async ({ key }) => {
     const seen = await readAccountOf(read, key, '')
-    if (typeof seen === 'string') return refuse(seen)
+    if (typeof seen === 'string') return refusalReply(seen)
     return { status: 200, json: formatAccount(seen.account, seen.counters, nowMs()) }
   }
 }
@@ -29,8 +29,8 @@ export function makeListAccountTokens({ read }: TokenDeps): HandlerOf<'listAccou
   return async ({ key, query }) => {
     const { accountId, hash } = key
     const of = { shard: homeShard(accountId), ownerId: accountId, keyHash: hash }
-    const seen = await listTokens(read, of, pageOf(query))
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    const seen = await listTokens(read, of, parsePage(query))
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 

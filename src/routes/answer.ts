@@ -9,21 +9,21 @@ import type { Ask, AskResult } from '../../cluster/work.ts'
 import type { Issue } from '../../schemas/error.ts'
 import { PAGE_DEFAULT, SEND_AT_DAYS_MAX, TEST_SEND_AT_DAYS_MAX } from '../../schemas/limits.ts'
 import { isRefused, type Refused } from '../actors/authorization/refusal.ts'
-import { type Answer, type Reply, refuse } from '../http/respond.ts'
+import { type Answer, type Reply, refusalReply } from '../http/respond.ts'
 import { sentenceOfRefusal } from '../sending/refusal-sentence.ts'
 import { formatInstant } from '../views/instant.ts'
 import type { Page } from '../views/newest.ts'
 
 /** The answer for a result; `make` converts an actor's reply. */
-export function answerOf<ActorReply>(result: AskResult, make: (reply: ActorReply) => Answer): Answer {
+export function makeAnswer<ActorReply>(result: AskResult, make: (reply: ActorReply) => Answer): Answer {
   return result.kind === 'answer' ? make(result.reply as ActorReply) : answerUnsaid(result)
 }
 
 /** The answer if no actor replied. */
 function answerUnsaid(result: Exclude<AskResult, { readonly kind: 'answer' }>): Answer {
-  if (result.kind === 'unavailable') return refuse('unavailable')
+  if (result.kind === 'unavailable') return refusalReply('unavailable')
   if (result.kind === 'silent') return { close: true }
-  return refuse(result.isDamaged === true ? 'data_damaged' : 'internal_error')
+  return refusalReply(result.isDamaged === true ? 'data_damaged' : 'internal_error')
 }
 
 /** An actor's reply, or the answer in its place: a refusal, or an unknown outcome. */
@@ -50,11 +50,14 @@ export async function giveOrder<ActorReply extends { readonly kind: string }>(
   shard: number,
   order: Order,
 ): Promise<Replied<ActorReply>> {
-  return replyOf(await ask(shard, { ...order, cmdId: newCmdId() }), nowMs())
+  return makeReply(await ask(shard, { ...order, cmdId: newCmdId() }), nowMs())
 }
 
 /** The reply to an order, or the answer of a refusal or of a missing reply. `nowMs` is the store's time. */
-function replyOf<ActorReply extends { readonly kind: string }>(result: AskResult, nowMs: number): Replied<ActorReply> {
+function makeReply<ActorReply extends { readonly kind: string }>(
+  result: AskResult,
+  nowMs: number,
+): Replied<ActorReply> {
   if (result.kind !== 'answer') return { answer: answerUnsaid(result), refused: null }
   const reply = result.reply as ActorReply | Refused
   return isRefused(reply) ? { answer: answerRefused(reply, nowMs), refused: reply } : { reply }
@@ -63,7 +66,7 @@ function replyOf<ActorReply extends { readonly kind: string }>(result: AskResult
 /** The answer of a refusal by an actor. `nowMs` is the store's time, from which `Retry-After` counts. */
 export function answerRefused({ code, extra }: Refused, nowMs: number): Reply {
   const fields = fieldsOf(extra)
-  return refuse(code, fields, sentenceOfRefusal(code, extra), nowMs)
+  return refusalReply(code, fields, sentenceOfRefusal(code, extra), nowMs)
 }
 
 const SEND_TIME_MESSAGES = {
@@ -80,7 +83,7 @@ function sendTimeFields({ sendAt, index }: Refused['extra']): Record<string, unk
 /** The body of a refusal inside an answer. Takes the actor's refusal, or the issues of a malformed message. */
 export function refusalBody({ code, extra }: Pick<Refused, 'code' | 'extra'>, issues?: readonly Issue[]): object {
   const fields = { ...fieldsOf(extra), ...(issues && { issues }) }
-  return refuse(code, fields, sentenceOfRefusal(code, extra)).json as object
+  return refusalReply(code, fields, sentenceOfRefusal(code, extra)).json as object
 }
 
 /** Fields of the body; an extra that only changes the sentence adds none. */
@@ -96,6 +99,6 @@ function fieldsOf(extra: Refused['extra']): Record<string, unknown> {
 }
 
 /** In: `limit` and `after`, checked. */
-export function pageOf({ limit, after }: Readonly<Record<string, string>>): Page {
+export function parsePage({ limit, after }: Readonly<Record<string, string>>): Page {
   return { limit: limit === undefined ? PAGE_DEFAULT : Number(limit), after: after?.toLowerCase() ?? null }
 }

@@ -11,9 +11,9 @@ import type { Ask } from '../../cluster/work.ts'
 import { includesRole, roleOfRoute } from '../../schemas/operator/role.ts'
 import type { RouteName } from '../../schemas/routes.ts'
 import type { EdgeRequest, Handler } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import type { OperatorAct } from '../state/audit.ts'
-import { activeRoleOf } from '../views/account.ts'
+import { readActiveRole } from '../views/account.ts'
 import type { OperatorKey, Reader } from '../views/key.ts'
 
 /** Dependencies of the operator routes. */
@@ -28,7 +28,7 @@ export interface OperatorDeps {
 export type OperatorRequest<Body> = EdgeRequest<OperatorKey, Body>
 
 /** The refusal of an operator session that would create something that outlives it. */
-export const TAKES_A_KEY = refuse(
+export const TAKES_A_KEY = refusalReply(
   'wrong_token_kind',
   {},
   'Wrong kind of key: this operation takes an operator key (ok_), not an operator session',
@@ -40,13 +40,13 @@ export type OperatorHandler<Body> = (request: OperatorRequest<Body>, by: Operato
 /** Makes the handler of an operator route. */
 export function asOperator<Body>(read: Reader, handle: OperatorHandler<Body>): Handler<OperatorRequest<Body>> {
   return async (request) => {
-    const role = await activeRoleOf(read, request.key)
-    if (role === null) return refuse('unavailable')
-    if (role === false) return refuse('unauthorized')
+    const role = await readActiveRole(read, request.key)
+    if (role === null) return refusalReply('unavailable')
+    if (role === false) return refusalReply('unauthorized')
     const required = roleOfRoute(request.route)
     return includesRole(role, required)
       ? handle(request, actOf(request))
-      : refuse('role_not_allowed', { role, required })
+      : refusalReply('role_not_allowed', { role, required })
   }
 }
 

@@ -11,14 +11,14 @@ import type { Refused } from '../actors/authorization/refusal.ts'
 import type { BroadcastAccepted } from '../actors/broadcast/create-broadcast.ts'
 import type { BroadcastOrdered, OrderBroadcastBody } from '../actors/broadcast/order-broadcast.ts'
 import type { HandlerOf, RequestOf } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { unpackHead } from '../state/message/head.ts'
 import type { CapacityShortage } from '../store/memory-pressure.ts'
 import { keyFact, ownerOfRow, type Reader } from '../views/key.ts'
 import { formatBroadcast, listBroadcasts, readBroadcast, showMailbox } from '../views/message/broadcast.ts'
 import { readStream } from '../views/stream.ts'
-import { answerOf, answerRefused, pageOf } from './answer.ts'
+import { answerRefused, makeAnswer, parsePage } from './answer.ts'
 import type { BroadcastReader } from './broadcast/broadcast-reader.ts'
 import { type SubmitBroadcastDeps, submitBroadcast } from './broadcast/submit.ts'
 
@@ -36,18 +36,19 @@ export function makeCreateBroadcast(deps: BroadcastDeps): HandlerOf<'createBroad
     const lack = deps.roomLack()
     if (lack !== null) {
       deps.metrics.notTaken(lack)
-      return refuse('unavailable')
+      return refusalReply('unavailable')
     }
     const { key, pieces, idempotencyKey } = request
     const { hashKeys } = deps.secrets
     const { accountId, serverId } = key
     const job = { pieces: pieces.map(bufferOf), hashKeys, accountId, serverId }
     const read = await deps.broadcastReader.read(job)
-    if (read === 'busy' || read === 'failed') return refuse(read === 'busy' ? 'unavailable' : 'internal_error')
-    if (!read.ok) return (await keyRefusal(deps.read, request)) ?? refuse('invalid_request', { issues: read.issues })
+    if (read === 'busy' || read === 'failed') return refusalReply(read === 'busy' ? 'unavailable' : 'internal_error')
+    if (!read.ok)
+      return (await keyRefusal(deps.read, request)) ?? refusalReply('invalid_request', { issues: read.issues })
     const { prepared, streamId } = read
     const result = await submitBroadcast(deps, { key, idempotencyKey, streamId, prepared })
-    return answerOf<BroadcastAccepted | Refused>(result, (reply) => {
+    return makeAnswer<BroadcastAccepted | Refused>(result, (reply) => {
       if (reply.kind === 'refused') {
         deps.metrics.refused(reply.code)
         return answerRefused(reply, deps.nowMs())
@@ -67,15 +68,16 @@ export function makePreviewBroadcast(deps: BroadcastDeps): HandlerOf<'previewBro
     const { accountId, serverId } = key
     const job = { pieces: pieces.map(bufferOf), hashKeys: deps.secrets.hashKeys, accountId, serverId }
     const read = await deps.broadcastReader.preview(job)
-    if (read === 'busy' || read === 'failed') return refuse(read === 'busy' ? 'unavailable' : 'internal_error')
-    if (!read.ok) return (await keyRefusal(deps.read, request)) ?? refuse('invalid_request', { issues: read.issues })
+    if (read === 'busy' || read === 'failed') return refusalReply(read === 'busy' ? 'unavailable' : 'internal_error')
+    if (!read.ok)
+      return (await keyRefusal(deps.read, request)) ?? refusalReply('invalid_request', { issues: read.issues })
     const stream = await readStream(deps.read, key, read.streamId)
-    if (typeof stream === 'string') return refuse(stream)
-    if (stream === null) return refuse('stream_not_found')
-    if (stream.kind !== 'broadcast') return refuse('stream_kind_not_allowed')
+    if (typeof stream === 'string') return refusalReply(stream)
+    if (stream === null) return refusalReply('stream_not_found')
+    if (stream.kind !== 'broadcast') return refusalReply('stream_kind_not_allowed')
     const { from, to, ...message } = read.message
     const { sizeBytes } = message
-    if (sizeBytes > MESSAGE_BYTES_MAX) return refuse('message_too_large', { sizeBytes, max: MESSAGE_BYTES_MAX })
+    if (sizeBytes > MESSAGE_BYTES_MAX) return refusalReply('message_too_large', { sizeBytes, max: MESSAGE_BYTES_MAX })
     const json = { index: read.index, from: showMailbox(from), to: showMailbox(to), ...message }
     return { status: 200, json }
   }
@@ -86,8 +88,8 @@ export function makeListBroadcasts({ read }: BroadcastDeps): HandlerOf<'listBroa
   return async ({ key, query }) => {
     const { streamId, status = null } = query
     const filter = { streamId: streamId?.toLowerCase() ?? null, status }
-    const seen = await listBroadcasts(read, key, { ...pageOf(query), filter })
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    const seen = await listBroadcasts(read, key, { ...parsePage(query), filter })
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 
@@ -95,8 +97,8 @@ export function makeListBroadcasts({ read }: BroadcastDeps): HandlerOf<'listBroa
 export function makeReadBroadcast({ read }: BroadcastDeps): HandlerOf<'readBroadcast'> {
   return async ({ key, params }) => {
     const seen = await readBroadcast(read, key, params.id ?? '')
-    if (typeof seen === 'string') return refuse(seen)
-    return seen === null ? refuse('not_found') : { status: 200, json: seen }
+    if (typeof seen === 'string') return refusalReply(seen)
+    return seen === null ? refusalReply('not_found') : { status: 200, json: seen }
   }
 }
 
@@ -113,13 +115,13 @@ export function makeOrderBroadcast(
     const id = (params.id ?? '').toLowerCase()
     // The content does not change, so it is read first, and the answer needs no read after the order is done.
     const before = await readBroadcast(deps.read, key, id)
-    if (typeof before === 'string') return refuse(before)
+    if (typeof before === 'string') return refusalReply(before)
     // An id of another shard would name a key that does not exist here. The server's own id is used, which is never
     // the id of a broadcast.
     const broadcastId = shardOf(id) === shard ? id : serverId
     const body: OrderBroadcastBody = { accountId, serverId, keyHash: hash, broadcastId, order }
     const result = await deps.ask(shard, { name: 'order-broadcast', cmdId: deps.newCmdId(), body })
-    return answerOf<BroadcastOrdered | Refused>(result, (reply) => {
+    return makeAnswer<BroadcastOrdered | Refused>(result, (reply) => {
       if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
       const after = formatBroadcast({ state: reply.broadcast, progress: reply.progress }, null, before?.from ?? '')
       const said = before === null ? {} : { subject: before.subject, tag: before.tag, metadata: before.metadata }
@@ -134,8 +136,8 @@ async function keyRefusal(
   { key }: RequestOf<'createBroadcast' | 'previewBroadcast'>,
 ): Promise<Answer | null> {
   const seen = await read(homeShard(key.accountId), [keyFact(homeShard(key.accountId), key.hash)])
-  if (seen === null) return refuse('unavailable')
-  return ownerOfRow(key.hash, seen[0]) === null ? refuse('unauthorized') : null
+  if (seen === null) return refusalReply('unavailable')
+  return ownerOfRow(key.hash, seen[0]) === null ? refusalReply('unauthorized') : null
 }
 
 /** Each piece has its own copy, so its buffer has no other data. */

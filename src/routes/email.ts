@@ -10,14 +10,14 @@
 import { EMAIL_BODY, type EmailAnswer, type EmailBody } from '../../schemas/email.ts'
 import type { Accepted, AcceptedMessage, SendReply } from '../actors/message/send.ts'
 import type { HandlerOf, RequestOf } from '../http/request.ts'
-import { type Answer, type Reply, refuse, type SuppressedRecipients } from '../http/respond.ts'
+import { type Answer, type Reply, refusalReply, type SuppressedRecipients } from '../http/respond.ts'
 import { compileBody } from '../http/shape/validate.ts'
-import { fingerprintOf, normaliseEmail, type SendMessage } from '../sending/email-form.ts'
+import { computeFingerprint, normaliseEmail, type SendMessage } from '../sending/email-form.ts'
 import { type SendDeps, type SendResult, sendAll } from '../sending/send.ts'
 import type { SendOrder } from '../sending/send-command.ts'
 import { sendEach } from '../sending/send-each.ts'
 import { formatInstant } from '../views/instant.ts'
-import { answerOf, answerRefused, refusalBody } from './answer.ts'
+import { answerRefused, makeAnswer, refusalBody } from './answer.ts'
 
 /** Checks one message of a partial batch as POST /v1/email checks its body. */
 const checkEmail = compileBody<EmailBody>(EMAIL_BODY)
@@ -34,7 +34,7 @@ type AnswerBody = (accepted: readonly EmailAnswer[]) => object | undefined
 /** POST /v1/email */
 export function makeSendEmail(deps: EmailDeps): HandlerOf<'sendEmail'> {
   return function sendEmail(request) {
-    const order = orderOf(deps, request, false, () => [normaliseEmail(request.body)])
+    const order = makeOrder(deps, request, false, () => [normaliseEmail(request.body)])
     return answerSend(deps, order, ([only]) => only)
   }
 }
@@ -44,7 +44,7 @@ export function makeSendBatch(deps: EmailDeps): HandlerOf<'sendBatch'> {
   return function sendBatch(request) {
     const { body } = request
     if (body.partial) return sendPartial(deps, request, body.messages)
-    const order = orderOf(deps, request, true, () => body.messages.map(normaliseEmail))
+    const order = makeOrder(deps, request, true, () => body.messages.map(normaliseEmail))
     return answerSend(deps, order, (accepted) => ({ messages: accepted }))
   }
 }
@@ -56,10 +56,10 @@ async function sendPartial(
   messages: readonly unknown[],
 ): Promise<Answer> {
   const checked = messages.map((message) => checkEmail(message))
-  const order = orderOf(deps, request, true, () => checked.map((one) => (one.ok ? normaliseEmail(one.value) : null)))
+  const order = makeOrder(deps, request, true, () => checked.map((one) => (one.ok ? normaliseEmail(one.value) : null)))
   const result = await sendEach(deps, order)
   if (result.kind === 'refused') return answerRefused(result, deps.nowMs())
-  if (result.kind !== 'each') return answerOf(result, () => refuse('internal_error'))
+  if (result.kind !== 'each') return makeAnswer(result, () => refusalReply('internal_error'))
   const { test } = result
   const answers = result.outcomes.map((outcome, place) => {
     const shape = checked[place]
@@ -71,7 +71,7 @@ async function sendPartial(
   return { status: 200, json: { messages: answers }, headers, ...suppressedIn(order.messages, result.outcomes) }
 }
 
-function orderOf<Message extends SendMessage | null>(
+function makeOrder<Message extends SendMessage | null>(
   { newCmdId }: EmailDeps,
   { key, body, original = body, route, idempotencyKey }: RequestOf<'sendEmail' | 'sendBatch'>,
   batch: boolean,
@@ -86,7 +86,7 @@ function orderOf<Message extends SendMessage | null>(
     messages: messages(),
     batch,
     idempotency:
-      idempotencyKey === null ? null : { key: idempotencyKey, fingerprint: fingerprintOf(route.path, original) },
+      idempotencyKey === null ? null : { key: idempotencyKey, fingerprint: computeFingerprint(route.path, original) },
   }
 }
 
@@ -97,10 +97,10 @@ function answerSend(
 ): Answer | Promise<Answer> {
   const { nowMs } = deps
   const conclude = (result: SendResult) =>
-    answerOf<SendReply>(result, (reply) => {
+    makeAnswer<SendReply>(result, (reply) => {
       if (reply.kind === 'refused') return answerRefused(reply, nowMs())
-      const json = make(answersOf(reply))
-      if (json === undefined) return refuse('internal_error')
+      const json = make(makeAnswers(reply))
+      if (json === undefined) return refusalReply('internal_error')
       const headers = sendHeaders(reply, nowMs())
       return { status: 200, json, headers, ...suppressedIn(order.messages, reply.messages) }
     })
@@ -124,7 +124,7 @@ function suppressedIn(
   return suppressed === null ? {} : { suppressed }
 }
 
-function answersOf({ messages, test }: Accepted): EmailAnswer[] {
+function makeAnswers({ messages, test }: Accepted): EmailAnswer[] {
   const answers: EmailAnswer[] = []
   for (const message of messages) answers.push(answerOfMessage(message, test))
   return answers

@@ -10,12 +10,12 @@
 import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { EraseBody, ErasureOrdered } from '../actors/erasure/erase.ts'
 import type { HandlerOf } from '../http/request.ts'
-import { refuse } from '../http/respond.ts'
+import { refusalReply } from '../http/respond.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { ErasedMailbox } from '../state/erasure.ts'
 import { parseInboundLocalPart } from '../state/received/local-part.ts'
 import { type StreamState, streamRef } from '../state/stream.ts'
-import { entityFact, stateOf } from '../views/entity.ts'
+import { entityFact, parseState } from '../views/entity.ts'
 import { formatErasure, readErasure } from '../views/erasure.ts'
 import type { Reader } from '../views/key.ts'
 import { giveOrder, type OrderDeps } from './answer.ts'
@@ -34,8 +34,8 @@ export function makeCreateErasure(deps: ErasureDeps): HandlerOf<'createErasure'>
     const { address } = body
     const { secrets } = deps
     const shard = homeShard(accountId)
-    const mailbox = await mailboxOf(deps, { shard, address })
-    if (mailbox === 'unavailable') return refuse('unavailable')
+    const mailbox = await findMailbox(deps, { shard, address })
+    if (mailbox === 'unavailable') return refusalReply('unavailable')
     const hmac = secrets.addressHmac(accountId, address)
     const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
     const order: EraseBody = { accountId, keyHash: hash, hmac, pseudonym: secrets.pseudonymOf(hmac), domain, mailbox }
@@ -49,12 +49,12 @@ export function makeCreateErasure(deps: ErasureDeps): HandlerOf<'createErasure'>
 export function makeReadErasure({ read, nowMs }: ErasureDeps): HandlerOf<'readErasure'> {
   return async ({ key, params }) => {
     const seen = await readErasure(read, key, { erasureId: params.id ?? '', nowMs: nowMs() })
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: formatErasure(seen) }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: formatErasure(seen) }
   }
 }
 
 /** The stream that an inbound address names; the walk checks its owner. Null if it is not such an address. */
-async function mailboxOf(
+async function findMailbox(
   { read, secrets, inboundDomain }: ErasureDeps,
   { shard, address }: { readonly shard: number; readonly address: string },
 ): Promise<ErasedMailbox | null | 'unavailable'> {
@@ -64,7 +64,7 @@ async function mailboxOf(
   if (local === null || shardOf(local.streamId) !== shard) return null
   const seen = await read(shard, [entityFact(shard, streamRef(local.streamId))])
   if (seen === null) return 'unavailable'
-  const stream = stateOf<StreamState>(seen[0])
+  const stream = parseState<StreamState>(seen[0])
   if (stream === null) return null
   const { streamId, mailboxHash } = local
   return { streamId, plusHash: mailboxHash === null ? null : secrets.tagHash(stream.serverId, mailboxHash) }

@@ -20,11 +20,11 @@ import type { EventBody, EventSearch } from '../../schemas/webhook.ts'
 import { accountTopic, keysTopic, serverTopic } from '../actors/webhook/announce.ts'
 import { LISTEN_MS, type ListenReply } from '../actors/webhook/listen.ts'
 import type { HandlerOf } from '../http/request.ts'
-import { type Answer, type Feed, type FeedSink, refuse } from '../http/respond.ts'
+import { type Answer, type Feed, type FeedSink, refusalReply } from '../http/respond.ts'
 import type { Scans } from '../http/scans.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { ServerState } from '../state/server.ts'
-import { feedEventOf } from '../state/webhook/event-feed.ts'
+import { parseFeedEvent } from '../state/webhook/event-feed.ts'
 import { type EventReference, parseReference } from '../state/webhook/item.ts'
 import { isStillInFeed, newestInFeed, readFeed } from '../views/event-feed.ts'
 import type { Reader, ServerKey } from '../views/key.ts'
@@ -61,22 +61,22 @@ function makeListenToEvents(deps: EventFeedDeps): HandlerOf<'listenToEvents'> {
   return async ({ key, lastEventId }) => {
     const { serverId, hash: keyHash } = key
     if (lastEventId !== null && !ENTRY_ID.test(lastEventId))
-      return refuse('invalid_request', {}, 'Last-Event-ID must be the id of an event in this feed')
+      return refusalReply('invalid_request', {}, 'Last-Event-ID must be the id of an event in this feed')
     const listening = () => listen(deps, { serverId, keyHash })
     const asked = await listening()
     if (asked.answer !== undefined) return asked.answer
-    const position = await positionOf(deps, serverId, lastEventId)
+    const position = await readPosition(deps, serverId, lastEventId)
     if (typeof position !== 'string') return position
     const mine = open.get(serverId) ?? 0
-    if (mine >= SERVER_FEEDS_MAX) return refuse('feed_limit', { max: SERVER_FEEDS_MAX })
-    if (countFeeds(open) >= FEEDS_MAX) return refuse('feed_limit', { max: FEEDS_MAX })
+    if (mine >= SERVER_FEEDS_MAX) return refusalReply('feed_limit', { max: SERVER_FEEDS_MAX })
+    if (countFeeds(open) >= FEEDS_MAX) return refusalReply('feed_limit', { max: FEEDS_MAX })
     open.set(serverId, mine + 1)
     const closed = () => {
       const left = (open.get(serverId) ?? 1) - 1
       if (left > 0) open.set(serverId, left)
       else open.delete(serverId)
     }
-    return feedOf(deps, { server: asked.reply.server, position, listening, closed })
+    return makeFeed(deps, { server: asked.reply.server, position, listening, closed })
   }
 }
 
@@ -90,11 +90,11 @@ function listen(deps: EventFeedDeps, body: { serverId: string; keyHash: string }
 }
 
 /** The entry after which a feed begins, or the refusal. */
-async function positionOf(deps: EventFeedDeps, serverId: string, lastId: string | null): Promise<string | Answer> {
-  if (lastId === null) return (await newestInFeed(deps.read, serverId)) ?? refuse('unavailable')
+async function readPosition(deps: EventFeedDeps, serverId: string, lastId: string | null): Promise<string | Answer> {
+  if (lastId === null) return (await newestInFeed(deps.read, serverId)) ?? refusalReply('unavailable')
   const isThere = await isStillInFeed(deps.read, serverId, lastId)
-  if (isThere === null) return refuse('unavailable')
-  return isThere ? lastId : refuse('content_expired', {}, GONE)
+  if (isThere === null) return refusalReply('unavailable')
+  return isThere ? lastId : refusalReply('content_expired', {}, GONE)
 }
 
 interface FeedWork {
@@ -104,7 +104,7 @@ interface FeedWork {
   readonly closed: () => void
 }
 
-function feedOf(deps: EventFeedDeps, { server, position, listening, closed }: FeedWork): Feed {
+function makeFeed(deps: EventFeedDeps, { server, position, listening, closed }: FeedWork): Feed {
   return {
     start(sink) {
       const lines = new FeedLines(deps, server, sink, position)
@@ -189,7 +189,7 @@ class FeedLines {
     const from = this.position
     for (let at = 0; at < entries.length; at += EVENTS_AT_ONCE) {
       const some = entries.slice(at, at + EVENTS_AT_ONCE)
-      const events = await Promise.all(some.map((entry) => this.read(feedEventOf(entry))))
+      const events = await Promise.all(some.map((entry) => this.read(parseFeedEvent(entry))))
       for (const [n, { id }] of some.entries()) {
         const event = events[n]
         if (this.isOver || event === undefined) return this.position !== from
@@ -227,14 +227,14 @@ export function eventHandlers(deps: SearchEventsDeps & EventFeedDeps & WaitDeps 
 function makeSearchEvents(deps: SearchEventsDeps): HandlerOf<'searchEvents'> {
   return async ({ key, body }) => {
     const page = { limit: body.limit, after: body.after?.toLowerCase() ?? null }
-    const seen = await searchEvents(deps, key, { filter: filterOf(deps.secrets, key, body), page })
-    if (typeof seen === 'string') return refuse(seen)
+    const seen = await searchEvents(deps, key, { filter: makeFilter(deps.secrets, key, body), page })
+    if (typeof seen === 'string') return refusalReply(seen)
     const events = seen.events.map(({ id, body: event }) => ({ id, attempt: 1, ...event }))
     return { status: 200, json: { events, next: seen.next } }
   }
 }
 
-function filterOf(secrets: SearchEventsDeps['secrets'], owner: ServerKey, search: EventSearch): EventFilter {
+function makeFilter(secrets: SearchEventsDeps['secrets'], owner: ServerKey, search: EventSearch): EventFilter {
   const { event, streamId, tag, metadata, messageId, recipient, from, to } = search
   const [entry] = Object.entries(metadata ?? {})
   return {

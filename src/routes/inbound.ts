@@ -9,7 +9,7 @@
 
 import type { ReceivedSearch } from '../../schemas/inbound.ts'
 import type { HandlerOf } from '../http/request.ts'
-import { type Answer, type Download, refuse } from '../http/respond.ts'
+import { type Answer, type Download, refusalReply } from '../http/respond.ts'
 import type { ReceivedAttachment } from '../mail/mime/body.ts'
 import { makeTransferDecoder } from '../mail/mime/transfer.ts'
 import type { Secrets } from '../process/secrets.ts'
@@ -18,8 +18,8 @@ import {
   confirmDamage,
   type FoundReceived,
   findReceived,
-  parsedOf,
   type ReceivedDeps,
+  readParsedContent,
   readReceived,
 } from '../views/inbound/received.ts'
 import { type ReceivedFilter, searchReceived } from '../views/inbound/search.ts'
@@ -41,8 +41,8 @@ export interface InboundDeps extends ReceivedDeps {
 export function makeSearchReceived(deps: InboundDeps): HandlerOf<'searchReceived'> {
   return async ({ key, body }) => {
     const page = { limit: body.limit, after: body.after?.toLowerCase() ?? null }
-    const seen = await searchReceived(deps, key, { filter: filterOf(deps.secrets, key, body), page })
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    const seen = await searchReceived(deps, key, { filter: makeFilter(deps.secrets, key, body), page })
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 
@@ -50,7 +50,7 @@ export function makeSearchReceived(deps: InboundDeps): HandlerOf<'searchReceived
 export function makeReadReceived(deps: InboundDeps): HandlerOf<'readReceived'> {
   return async ({ key, params }) => {
     const seen = await readReceived(deps, key, params.id ?? '')
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 
@@ -58,11 +58,11 @@ export function makeReadReceived(deps: InboundDeps): HandlerOf<'readReceived'> {
 export function makeReadReceivedRaw(deps: InboundDeps): HandlerOf<'readReceivedRaw'> {
   return async ({ key, params }) => {
     const found = await findReceived(deps, key, params.id ?? '')
-    if (typeof found === 'string') return refuse(found)
+    if (typeof found === 'string') return refusalReply(found)
     const place = placeOf(deps, found)
-    if (place === null) return refuse('content_expired')
+    if (place === null) return refusalReply('content_expired')
     const raw = await deps.openRaw(place, { from: 0, length: 0 })
-    if (raw === 'away') return refuse('unavailable')
+    if (raw === 'away') return refusalReply('unavailable')
     if (raw === 'damaged') return await refuseDamaged(deps, key, found)
     return {
       size: raw.size,
@@ -77,16 +77,16 @@ export function makeReadReceivedRaw(deps: InboundDeps): HandlerOf<'readReceivedR
 export function makeReadReceivedFile(deps: InboundDeps): HandlerOf<'readReceivedFile'> {
   return async ({ key, params }): Promise<Answer> => {
     const found = await findReceived(deps, key, params.id ?? '')
-    if (typeof found === 'string') return refuse(found)
+    if (typeof found === 'string') return refusalReply(found)
     const position = parsePosition(params.position ?? '', found.stored.standing.attachmentCount)
-    if (position === null) return refuse('not_found')
+    if (position === null) return refusalReply('not_found')
     const place = placeOf(deps, found)
-    if (place === null) return refuse('content_expired')
-    const parsed = await parsedOf(deps, found)
-    if (parsed === undefined) return refuse('unavailable')
+    if (place === null) return refusalReply('content_expired')
+    const parsed = await readParsedContent(deps, found)
+    if (parsed === undefined) return refusalReply('unavailable')
     if (parsed === 'damaged') return await refuseDamaged(deps, key, found)
     const attachment = parsed?.attachments[position]
-    if (attachment === undefined) return refuse('content_expired')
+    if (attachment === undefined) return refusalReply('content_expired')
     const { size, contentType, name } = attachment
     return {
       size,
@@ -99,7 +99,7 @@ export function makeReadReceivedFile(deps: InboundDeps): HandlerOf<'readReceived
 /** The refusal of content that cannot be read: damaged, or no longer stored by now. */
 async function refuseDamaged(deps: InboundDeps, key: ServerKey, found: FoundReceived): Promise<Answer> {
   const again = await confirmDamage(deps, key, found)
-  return refuse(typeof again === 'string' ? again : 'content_expired')
+  return refusalReply(typeof again === 'string' ? again : 'content_expired')
 }
 
 type Place = Parameters<OpenRaw>[0]
@@ -146,7 +146,7 @@ async function* decoded(
   yield cut(decoder.end())
 }
 
-function filterOf(secrets: InboundDeps['secrets'], owner: ServerKey, search: ReceivedSearch): ReceivedFilter {
+function makeFilter(secrets: InboundDeps['secrets'], owner: ServerKey, search: ReceivedSearch): ReceivedFilter {
   const { streamId, from, recipient, mailboxHash, receivedFrom, receivedTo } = search
   const { accountId, serverId } = owner
   return {

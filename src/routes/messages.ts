@@ -10,7 +10,7 @@ import type { OutcomesBody } from '../../schemas/counts/outcomes.ts'
 import type { MessageExport } from '../../schemas/export/export.ts'
 import { acceptedTopic } from '../actors/webhook/announce.ts'
 import type { HandlerOf } from '../http/request.ts'
-import { refuse } from '../http/respond.ts'
+import { refusalReply } from '../http/respond.ts'
 import type { Scans } from '../http/scans.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { SourceLetter } from '../state/message/log-entry.ts'
@@ -20,7 +20,7 @@ import type { MessageFilter } from '../views/message/filter.ts'
 import { type MessageDeps, readMessage } from '../views/message/message.ts'
 import { type SearchDeps, searchMessages } from '../views/message/search.ts'
 import { tallyMessages } from '../views/message/tally.ts'
-import { pageOf } from './answer.ts'
+import { parsePage } from './answer.ts'
 import { makeWaiting, type WaitDeps } from './wait/waits.ts'
 
 /** Dependencies of the search. */
@@ -48,7 +48,7 @@ function makeSearchMessages(deps: SearchMessagesDeps): HandlerOf<'searchMessages
     const search = body
     const page = { limit: search.limit, after: search.after?.toLowerCase() ?? null }
     const seen = await searchMessages(deps, key, { filter: messageFilterOf(deps.secrets, key, search), page })
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 
@@ -57,7 +57,7 @@ function makeSearchOutcomes(deps: SearchMessagesDeps): HandlerOf<'searchOutcomes
   return async ({ key, body }) => {
     const asked = { filter: messageFilterOf(deps.secrets, key, body), after: body.after?.toLowerCase() ?? null }
     const seen = await tallyMessages(deps, key, asked)
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 
@@ -65,16 +65,16 @@ function makeSearchOutcomes(deps: SearchMessagesDeps): HandlerOf<'searchOutcomes
 function makeReadMessage(deps: MessageDeps): HandlerOf<'readMessage'> {
   return async ({ key, params }) => {
     const seen = await readMessage(deps, key, params.id ?? '')
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 
 /** GET /v1/messages/{id}/deliveries. Spec webhook.of-message */
 function makeListMessageDeliveries(deps: MessageDeps): HandlerOf<'listMessageDeliveries'> {
   return async ({ key, params, query }) => {
-    const asked = { messageId: params.id ?? '', page: pageOf(query) }
+    const asked = { messageId: params.id ?? '', page: parsePage(query) }
     const seen = await listMessageDeliveries(deps, key, asked)
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 

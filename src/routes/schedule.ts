@@ -10,11 +10,11 @@
 import { homeShard } from '../../cluster/id.ts'
 import type { OrderScheduledBody, OrderScheduledReply, ScheduledMessage } from '../actors/message/schedule.ts'
 import type { HandlerOf } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { type LanePrefix, laneOf } from '../state/message/item.ts'
 import { type StreamState, streamRef } from '../state/stream.ts'
-import { entityFact, stateOf } from '../views/entity.ts'
+import { entityFact, parseState } from '../views/entity.ts'
 import type { ServerKey } from '../views/key.ts'
 import { type MessageDeps, readStoredMessage, readWhole } from '../views/message/message.ts'
 import type { StoredMessage } from '../views/message/summary.ts'
@@ -51,19 +51,20 @@ async function order(
 ): Promise<Answer> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const stored = await readStoredMessage(deps, key, messageId)
-    const message = typeof stored === 'string' ? stored : await scheduledOf(deps, key, stored)
-    if (message === 'unauthorized' || message === 'unavailable') return refuse(message)
+    const message = typeof stored === 'string' ? stored : await readScheduled(deps, key, stored)
+    if (message === 'unauthorized' || message === 'unavailable') return refusalReply(message)
     const found = typeof message === 'string' ? nothingScheduled(key) : message
     const { reply, answer, refused } = await give(deps, key, { message: found, sendAtMs })
     // Without such a message the account is still checked, because its state is refused first. Spec refusal.order
-    if (typeof message === 'string' && (answer === undefined || refused?.code === 'not_found')) return refuse(message)
+    if (typeof message === 'string' && (answer === undefined || refused?.code === 'not_found'))
+      return refusalReply(message)
     if (answer !== undefined) return answer
     if (reply.kind === 'ordered') {
       deps.metrics.scheduled(sendAtMs === null ? 'cancelled' : 'moved', 1)
       return answerMessage(deps, key, messageId)
     }
   }
-  return refuse('unavailable')
+  return refusalReply('unavailable')
 }
 
 function give(
@@ -84,13 +85,13 @@ function nothingScheduled({ serverId }: ServerKey): ScheduledMessage {
 
 async function answerMessage(deps: ScheduleDeps, key: ServerKey, messageId: string): Promise<Answer> {
   const stored = await readStoredMessage(deps, key, messageId)
-  if (typeof stored === 'string') return refuse(stored)
+  if (typeof stored === 'string') return refusalReply(stored)
   const message = await readWhole(deps, key, stored)
   return typeof message === 'string' ? { close: true } : { status: 200, json: message }
 }
 
 /** The message's data for the order, or the refusal if it is not scheduled. */
-async function scheduledOf(
+async function readScheduled(
   deps: ScheduleDeps,
   { accountId, mode }: ServerKey,
   { head, entry, messageId, segment, streamId }: StoredMessage,
@@ -102,7 +103,7 @@ async function scheduledOf(
     deps.read(shard, [entityFact(shard, streamRef(streamId))]),
   ])
   if (addresses === null || seen === null) return 'unavailable'
-  const isBroadcast = stateOf<StreamState>(seen[0])?.kind === 'broadcast'
+  const isBroadcast = parseState<StreamState>(seen[0])?.kind === 'broadcast'
   const prefixes = mode === 'test' ? TEST_LANES : LIVE_LANES
   const lanes = addresses.map((address) => {
     return prefixes.map((prefix) => laneOf(prefix, address.slice(address.lastIndexOf('@') + 1)))

@@ -9,7 +9,7 @@ import type { ServerBody } from '../../schemas/server.ts'
 import type { AccountOrderer } from '../actors/authorization/server.ts'
 import type { CreateServerBody, CreateServerReply } from '../actors/server/create-server.ts'
 import { makeKey } from '../http/key.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { readServerResource } from '../views/servers.ts'
 import { formatToken } from '../views/token.ts'
 import { giveOrder } from './answer.ts'
@@ -56,5 +56,5 @@ export function refuseTestLimits(
   const issues = Object.entries({ perMinuteLimit, monthlyCap })
     .filter(([, limit]) => limit !== null)
     .map(([path]) => ({ path, message: 'Must be null on a test server' }))
-  return issues.length === 0 ? null : refuse('invalid_request', { issues })
+  return issues.length === 0 ? null : refusalReply('invalid_request', { issues })
 }

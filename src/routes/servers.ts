@@ -8,14 +8,14 @@ import type { ServerOrder } from '../actors/authorization/server.ts'
 import type { TokenOrder } from '../actors/authorization/token.ts'
 import type { PatchServerBody, PatchServerReply } from '../actors/server/patch-server.ts'
 import type { EdgeRequest, HandlerOf } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import type { ServerState } from '../state/server.ts'
 import type { AccountKey, Reader } from '../views/key.ts'
 import { readAccountOf, readServerOf, type SeenServer } from '../views/resource-access.ts'
 import { readServer } from '../views/server.ts'
 import { listServers, readServerResource } from '../views/servers.ts'
 import { listTokens } from '../views/token.ts'
-import { giveOrder, pageOf } from './answer.ts'
+import { giveOrder, parsePage } from './answer.ts'
 import { orderServer, refuseTestLimits } from './server-order.ts'
 import { orderRevocation, orderToken, type TokenDeps } from './tokens.ts'
 
@@ -28,9 +28,9 @@ type Found = SeenServer & { readonly server: ServerState }
 export function makeListServers({ read, nowMs }: TokenDeps): HandlerOf<'listServers'> {
   return async ({ key, query }) => {
     const seen = await readAccountOf(read, key, '')
-    if (typeof seen === 'string') return refuse(seen)
-    const list = await listServers(read, seen, { ...pageOf(query), nowMs: nowMs() })
-    return list === null ? refuse('unavailable') : { status: 200, json: list }
+    if (typeof seen === 'string') return refusalReply(seen)
+    const list = await listServers(read, seen, { ...parsePage(query), nowMs: nowMs() })
+    return list === null ? refusalReply('unavailable') : { status: 200, json: list }
   }
 }
 
@@ -47,7 +47,7 @@ export function makeReadAccountServer({ read, nowMs }: TokenDeps): HandlerOf<'re
   return (request) =>
     onServer(read, request, 'reads', async (found) => {
       const resource = await readServerResource(read, found, { ...found, nowMs: nowMs() })
-      return resource === null ? refuse('unavailable') : { status: 200, json: resource }
+      return resource === null ? refusalReply('unavailable') : { status: 200, json: resource }
     })
 }
 
@@ -79,8 +79,8 @@ export function makeListServerTokens({ read }: TokenDeps): HandlerOf<'listServer
   return (request) =>
     onServer(read, request, 'reads', async ({ shard, server }) => {
       const of = { shard, ownerId: server.serverId, keyHash: null }
-      const seen = await listTokens(read, of, pageOf(request.query))
-      return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+      const seen = await listTokens(read, of, parsePage(request.query))
+      return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
     })
 }
 
@@ -109,11 +109,11 @@ async function onServer(
   act: (found: Found) => Promise<Answer>,
 ): Promise<Answer> {
   const seen = await readServerOf(read, key, { accountId: key.accountId, serverId: params.serverId ?? '' })
-  if (typeof seen === 'string') return refuse(seen)
+  if (typeof seen === 'string') return refusalReply(seen)
   const { server } = seen
   // Spec account.closed
-  if (what === 'writes' && seen.account.status === 'closed') return refuse('account_not_active')
-  return server === null ? refuse('not_found') : act({ ...seen, server })
+  if (what === 'writes' && seen.account.status === 'closed') return refusalReply('account_not_active')
+  return server === null ? refusalReply('not_found') : act({ ...seen, server })
 }
 
 function orderOf({ key }: AccountRequest, { server }: Found): ServerOrder {
@@ -137,6 +137,6 @@ async function answerPatched({ read, nowMs }: TokenDeps, shard: number, patched:
 export function makeReadServer({ read, nowMs }: { read: Reader; nowMs: () => number }): HandlerOf<'readServer'> {
   return async ({ key }) => {
     const seen = await readServer(read, key, nowMs())
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }

@@ -6,7 +6,7 @@
 
 import type { StatsBy, StatsGroupBy } from '../../schemas/stats.ts'
 import type { HandlerOf } from '../http/request.ts'
-import { refuse } from '../http/respond.ts'
+import { refusalReply } from '../http/respond.ts'
 import type { Reader } from '../views/key.ts'
 import { readRequest, searchRequests } from '../views/requests.ts'
 import { readGroups } from '../views/stats/read-groups.ts'
@@ -26,14 +26,14 @@ const ONE_QUESTION = { path: 'streamId', message: 'Must be left out with groupBy
 export function makeReadStats({ read, nowMs }: StatsDeps): HandlerOf<'readStats'> {
   return async ({ key, query }) => {
     const { groupBy, streamId = null } = query
-    if (groupBy !== undefined && streamId !== null) return refuse('invalid_request', { issues: [ONE_QUESTION] })
+    if (groupBy !== undefined && streamId !== null) return refusalReply('invalid_request', { issues: [ONE_QUESTION] })
     const span = queriedSpan(query)
     const seen =
       groupBy === undefined
         ? await readStats(read, key, { query: { ...span, streamId: streamId?.toLowerCase() ?? null }, nowMs: nowMs() })
         : await readGroups(read, key, { query: { ...span, groupBy: groupBy as StatsGroupBy }, nowMs: nowMs() })
-    if (typeof seen === 'string') return refuse(seen)
-    return 'path' in seen ? refuse('invalid_request', { issues: [seen] }) : { status: 200, json: seen }
+    if (typeof seen === 'string') return refusalReply(seen)
+    return 'path' in seen ? refusalReply('invalid_request', { issues: [seen] }) : { status: 200, json: seen }
   }
 }
 
@@ -43,7 +43,7 @@ export function makeSearchRequests({ read, nowMs }: StatsDeps): HandlerOf<'searc
     const { limit, after, ...filter } = body
     const page = { limit, after: after?.toLowerCase() ?? null }
     const seen = await searchRequests(read, key, { filter, page, nowMs: nowMs() })
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 
@@ -51,7 +51,7 @@ export function makeSearchRequests({ read, nowMs }: StatsDeps): HandlerOf<'searc
 export function makeReadRequest({ read, nowMs }: StatsDeps): HandlerOf<'readRequest'> {
   return async ({ key, params }) => {
     const seen = await readRequest(read, key, { requestId: params.requestId ?? '', nowMs: nowMs() })
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 

@@ -7,10 +7,10 @@
 import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { ServerKeyOrder, StreamReply } from '../actors/authorization/stream.ts'
 import type { HandlerOf } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import type { Reader, ServerKey } from '../views/key.ts'
 import { formatStream, listStreams, readStream } from '../views/stream.ts'
-import { giveOrder, type Order, type OrderDeps, pageOf } from './answer.ts'
+import { giveOrder, type Order, type OrderDeps, parsePage } from './answer.ts'
 
 /** Dependencies of the routes of streams. */
 export interface StreamDeps extends OrderDeps {
@@ -36,8 +36,8 @@ export function makeListStreams({ read, inboundDomain }: StreamDeps): HandlerOf<
   return async ({ key, query }) => {
     const { kind = null, archived } = query
     const filter = { kind, archived: archived === undefined ? null : archived === 'true' }
-    const seen = await listStreams(read, key, { ...pageOf(query), filter })
-    if (typeof seen === 'string') return refuse(seen)
+    const seen = await listStreams(read, key, { ...parsePage(query), filter })
+    if (typeof seen === 'string') return refusalReply(seen)
     const streams = seen.streams.map((stream) => formatStream(stream, inboundDomain))
     return { status: 200, json: { streams, next: seen.next } }
   }
@@ -47,8 +47,8 @@ export function makeListStreams({ read, inboundDomain }: StreamDeps): HandlerOf<
 export function makeReadStream({ read, inboundDomain }: StreamDeps): HandlerOf<'readStream'> {
   return async ({ key, params }) => {
     const seen = await readStream(read, key, params.id ?? '')
-    if (typeof seen === 'string') return refuse(seen)
-    return seen === null ? refuse('not_found') : { status: 200, json: formatStream(seen, inboundDomain) }
+    if (typeof seen === 'string') return refusalReply(seen)
+    return seen === null ? refusalReply('not_found') : { status: 200, json: formatStream(seen, inboundDomain) }
   }
 }
 
@@ -84,7 +84,7 @@ async function orderStream(deps: StreamDeps, owner: ServerKey, { name, body, sta
   const by: ServerKeyOrder = { accountId, serverId, keyHash: hash }
   const order = { name, body: { ...by, ...withOwnId(body, shard, serverId) } }
   const { reply, answer, refused } = await giveOrder<StreamReply>(deps, shard, order)
-  if (refused?.code === 'invalid_request') return refuse('invalid_request', MISPLACED)
+  if (refused?.code === 'invalid_request') return refusalReply('invalid_request', MISPLACED)
   return answer ?? { status, json: formatStream(reply.stream, deps.inboundDomain) }
 }
 

@@ -13,12 +13,12 @@ import type { SuppressionSearch } from '../../schemas/suppression.ts'
 import type { AddSuppressionsBody, SuppressionsAdded } from '../actors/suppression/add-suppressions.ts'
 import type { LiftBody } from '../actors/suppression/lift-suppression.ts'
 import type { HandlerOf } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import type { Scans } from '../http/scans.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { type ServerState, serverRef } from '../state/server.ts'
 import { placeFact } from '../state/suppression.ts'
-import { entityFact, stateOf } from '../views/entity.ts'
+import { entityFact, parseState } from '../views/entity.ts'
 import { readShardServers, type ShardServer } from '../views/shard-servers.ts'
 import { type ListOwner, readSuppression, type SuppressionFilter, searchSuppressions } from '../views/suppression.ts'
 import { giveOrder } from './answer.ts'
@@ -48,7 +48,7 @@ function makeSearchSuppressions(deps: SuppressionDeps): HandlerOf<'searchSuppres
   return async ({ key, body }) => {
     const filter = suppressionFilterOf(deps.secrets, key, body)
     const seen = await searchSuppressions(deps.read, key, { keyHash: key.hash, filter, ...naming(deps) })
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 
@@ -56,7 +56,7 @@ function makeSearchSuppressions(deps: SuppressionDeps): HandlerOf<'searchSuppres
 function makeReadSuppression(deps: SuppressionDeps): HandlerOf<'readSuppression'> {
   return async ({ key, params }) => {
     const seen = await readSuppression(deps.read, key, { suppressionId: params.id ?? '', ...naming(deps) })
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 
@@ -74,7 +74,7 @@ function makeAddSuppressions(deps: SuppressionDeps): HandlerOf<'addSuppressions'
       orderedBy: 'server',
       keyHash: key.hash,
       streamId: isHere ? streamId.toLowerCase() : serverId,
-      recipients: personsOf(deps, accountId, recipients),
+      recipients: findPersons(deps, accountId, recipients),
       ...(reason !== undefined && { reason }),
     }
     const { reply, answer } = await giveOrder<SuppressionsAdded>(deps, shard, { name: 'add-suppressions', body: order })
@@ -100,12 +100,12 @@ export function makeOperatorSearchSuppressions(deps: SuppressionDeps): HandlerOf
     const id = serverId.toLowerCase()
     const shard = shardOf(id)
     const seen = shard === null ? [] : await deps.read(shard, [entityFact(shard, serverRef(id))])
-    if (seen === null) return refuse('unavailable')
-    const server = stateOf<ServerState>(seen[0])
-    if (server === null) return refuse('not_found')
+    if (seen === null) return refusalReply('unavailable')
+    const server = parseState<ServerState>(seen[0])
+    if (server === null) return refusalReply('not_found')
     const filter = suppressionFilterOf(deps.secrets, server, search)
     const page = await searchSuppressions(deps.read, server, { keyHash: null, filter, ...naming(deps) })
-    return typeof page === 'string' ? refuse(page) : { status: 200, json: page }
+    return typeof page === 'string' ? refusalReply(page) : { status: 200, json: page }
   })
 }
 
@@ -114,7 +114,7 @@ export function makeOperatorLiftSuppression(deps: SuppressionDeps): HandlerOf<'o
   return asOperator(deps.read, async ({ params }, by) => {
     const suppressionId = (params.suppressionId ?? '').toLowerCase()
     const found = await findServer(deps, suppressionId)
-    if (typeof found === 'string') return refuse(found)
+    if (typeof found === 'string') return refusalReply(found)
     const { accountId, serverId } = found
     return lift(deps, { accountId, serverId, orderedBy: 'operator', keyHash: '', suppressionId, by })
   })
@@ -160,7 +160,7 @@ export function suppressionFilterOf(
 }
 
 /** Each address once, in its normal form. Spec address.grammar */
-function personsOf({ secrets }: SuppressionDeps, accountId: string, addresses: readonly string[]) {
+function findPersons({ secrets }: SuppressionDeps, accountId: string, addresses: readonly string[]) {
   const persons = new Map<string, string>()
   for (const text of addresses) {
     const at = text.lastIndexOf('@')

@@ -12,10 +12,10 @@ import type { CreateTokenBody, RevokeTokenBody, TokenReply } from '../actors/acc
 import type { TokenOrder } from '../actors/authorization/token.ts'
 import { makeKey, type TokenKind } from '../http/key.ts'
 import type { HandlerOf } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import type { Reader, ServerKey } from '../views/key.ts'
 import { formatToken, listTokens } from '../views/token.ts'
-import { giveOrder, pageOf } from './answer.ts'
+import { giveOrder, parsePage } from './answer.ts'
 
 /** Dependencies of the routes of keys. */
 export interface TokenDeps {
@@ -38,8 +38,8 @@ export function makeListTokens({ read }: TokenDeps): HandlerOf<'listTokens'> {
   return async ({ key, query }) => {
     const { accountId, serverId, hash } = key
     const shard = homeShard(accountId)
-    const seen = await listTokens(read, { shard, ownerId: serverId, keyHash: hash }, pageOf(query))
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    const seen = await listTokens(read, { shard, ownerId: serverId, keyHash: hash }, parsePage(query))
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 

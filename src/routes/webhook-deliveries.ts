@@ -10,7 +10,7 @@ import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
 import { EVENTS_OF_FORMAT } from '../../schemas/webhook.ts'
 import type { QueuedReply, ReplayCursor, ReplayDeadReply } from '../actors/webhook/replay.ts'
 import type { EdgeRequest, HandlerOf } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { parseDeliveryItem } from '../state/webhook/item.ts'
 import { formatEvent } from '../views/format/event.ts'
 import { readEventSource } from '../views/format/source.ts'
@@ -28,8 +28,8 @@ export type DeliveryDeps = WebhookDeps & { readonly readEvent: EventReader }
 export function makeListDeliveries(deps: DeliveryDeps): HandlerOf<'listDeliveries'> {
   return (request) =>
     onWebhook(deps, request, async (webhook) => {
-      const seen = await listDeliveries(deps.read, { webhook, nowMs: deps.nowMs() }, pageOf(request))
-      return seen === null ? refuse('unavailable') : { status: 200, json: seen }
+      const seen = await listDeliveries(deps.read, { webhook, nowMs: deps.nowMs() }, parsePage(request))
+      return seen === null ? refusalReply('unavailable') : { status: 200, json: seen }
     })
 }
 
@@ -39,13 +39,13 @@ export function makeReadDelivery(deps: DeliveryDeps): HandlerOf<'readDelivery'> 
     onWebhook(deps, request, async (webhook) => {
       const nowMs = deps.nowMs()
       const seen = await readDelivery(deps.read, { webhook, nowMs }, request.params.deliveryId ?? '')
-      if (typeof seen === 'string') return refuse(seen)
+      if (typeof seen === 'string') return refusalReply(seen)
       const { item, record } = seen
       const { deliveryId, reference } = parseDeliveryItem(item)
       const event = await deps.readEvent(webhook, reference, msOf(deliveryId))
-      if (event === undefined) return refuse('unavailable')
+      if (event === undefined) return refusalReply('unavailable')
       const source = event === null ? null : await readEventSource(deps.read, webhook, { reference, event })
-      if (source === undefined) return refuse('unavailable')
+      if (source === undefined) return refusalReply('unavailable')
       const of = { id: deliveryId, attempt: record.attempts + 1, source }
       const body = event === null ? null : formatEvent(webhook.format ?? 'sendwright', event, of)
       return { status: 200, json: { ...formatDelivery(item, record), body } }
@@ -92,7 +92,7 @@ export function makeTestWebhook(deps: DeliveryDeps): HandlerOf<'testWebhook'> {
     if (known.includes(event))
       return orderOnWebhook(deps, request, { name: 'example-event', body: { event }, answer: answerQueued })
     const issues = [{ path: 'event', message: `Has no counterpart in the format ${format} of the webhook` }]
-    return refuse('invalid_request', { issues })
+    return refusalReply('invalid_request', { issues })
   }
 }
 
@@ -100,7 +100,7 @@ function answerQueued({ item, record }: QueuedReply): Answer {
   return { status: 202, json: formatDelivery(item, record) }
 }
 
-function pageOf({ query }: EdgeRequest): DeliveriesPage {
+function parsePage({ query }: EdgeRequest): DeliveriesPage {
   const { limit, after, status, event } = query
   return {
     limit: limit === undefined ? DELIVERIES_PAGE_DEFAULT : Number(limit),

@@ -16,7 +16,7 @@ import type { CreateWebhookBody, CreateWebhookReply } from '../actors/webhook/cr
 import type { AddSecretReply } from '../actors/webhook/secrets.ts'
 import type { WebhookReply } from '../actors/webhook/switch.ts'
 import type { EdgeRequest, HandlerOf } from '../http/request.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { type Answer, refusalReply } from '../http/respond.ts'
 import { isPublicAddress } from '../mail/ip-address.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { WebhookState } from '../state/webhook/webhook.ts'
@@ -25,7 +25,7 @@ import type { Reader, ServerKey } from '../views/key.ts'
 import { formatWebhook, listWebhooks, readWebhook } from '../views/webhook.ts'
 import { readWebhookHealth, type WebhookHealthDeps } from '../views/webhook-health.ts'
 import type { WebhookSecrets } from '../webhooks/secrets.ts'
-import { giveOrder, type OrderDeps, pageOf, type Replied } from './answer.ts'
+import { giveOrder, type OrderDeps, parsePage, type Replied } from './answer.ts'
 
 /** Characters of the hash that a URL is compared by: 132 bits. */
 const URL_HASH_CHARS = 22
@@ -47,8 +47,8 @@ export function makeCreateWebhook(deps: WebhookDeps): HandlerOf<'createWebhook'>
   return async ({ key, body }) => {
     const { streamId, inboundContent, tag, metadata, format } = body
     const { url, user } = splitUrl(body.url)
-    const issues = issuesOf(deps, { body, url, user })
-    if (issues.length > 0) return refuse('invalid_request', { issues })
+    const issues = findIssues(deps, { body, url, user })
+    if (issues.length > 0) return refusalReply('invalid_request', { issues })
     const { serverId } = key
     const { secret, sealed } = deps.webhookSecrets.make(serverId)
     const [entry] = Object.entries(metadata ?? {})
@@ -88,7 +88,7 @@ function decodeOr(text: string): string {
 }
 
 // Spec webhook.url, webhook.format
-function issuesOf(
+function findIssues(
   { privateNetworksAllowed }: WebhookDeps,
   { body: { format, events = [] }, url, user }: { body: WebhookBody; url: URL; user: string | null },
 ): Issue[] {
@@ -107,8 +107,8 @@ function issuesOf(
 /** GET /v1/webhooks. Spec webhook.list */
 export function makeListWebhooks({ read }: WebhookDeps): HandlerOf<'listWebhooks'> {
   return async ({ key, query }) => {
-    const seen = await listWebhooks(read, key, pageOf(query))
-    if (typeof seen === 'string') return refuse(seen)
+    const seen = await listWebhooks(read, key, parsePage(query))
+    if (typeof seen === 'string') return refusalReply(seen)
     return { status: 200, json: { webhooks: seen.webhooks.map(formatWebhook), next: seen.next } }
   }
 }
@@ -116,8 +116,8 @@ export function makeListWebhooks({ read }: WebhookDeps): HandlerOf<'listWebhooks
 /** GET /v1/webhooks/health. Spec webhook.health */
 export function makeReadWebhookHealth({ read, nowMs }: WebhookHealthDeps): HandlerOf<'readWebhookHealth'> {
   return async ({ key, query }) => {
-    const seen = await readWebhookHealth({ read, nowMs }, key, pageOf(query))
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    const seen = await readWebhookHealth({ read, nowMs }, key, parsePage(query))
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   }
 }
 
@@ -174,7 +174,7 @@ export async function onWebhook(
   show: (webhook: WebhookState) => Promise<Answer> | Answer,
 ): Promise<Answer> {
   const seen = await readWebhook(read, key, params.webhookId ?? '')
-  return typeof seen === 'string' ? refuse(seen) : show(seen)
+  return typeof seen === 'string' ? refusalReply(seen) : show(seen)
 }
 
 /** A command by its name, and its fields other than its author. */

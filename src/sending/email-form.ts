@@ -15,7 +15,7 @@ import type { HeadAttachment } from '../state/message/head.ts'
 const CONTROL = /[\u0001-\u001f\u007f-\u009f]/g
 
 /** The sender. */
-export interface Sender {
+export interface FromAddress {
   readonly address: string
   /** In lower case. */
   readonly domain: string
@@ -52,7 +52,7 @@ export interface RawMessage {
 export interface SendMessage {
   /** In lower case; null if the body names none. */
   readonly streamId: string | null
-  readonly from: Sender
+  readonly from: FromAddress
   readonly recipients: readonly Recipient[]
   readonly subject: string
   readonly text: string | null
@@ -102,7 +102,7 @@ export function canonicalJson(value: unknown): string {
  * The fingerprint that two requests under one Idempotency-Key must share: SHA-256, in hex, of route and body with its
  * defaults.
  */
-export function fingerprintOf(route: string, body: unknown): string {
+export function computeFingerprint(route: string, body: unknown): string {
   return createHash('sha256').update(route).update('\n').update(canonicalJson(body)).digest('hex')
 }
 
@@ -123,7 +123,7 @@ function readRecipients(body: EmailBody): Recipient[] {
 }
 
 /** An address as a body has it, alone or with a name. Throws TypeError if it was not validated. */
-export function readAddress(field: AddressField): Sender {
+export function readAddress(field: AddressField): FromAddress {
   const isText = typeof field === 'string'
   const parsed = parseAddress(isText ? field : field.email)
   if (!parsed.ok) throw new TypeError('Address was not validated')

@@ -51,7 +51,7 @@ export interface SendOrder {
   /** Whether each message is accepted or refused on its own; absent for all or none. */
   readonly partial?: boolean
   /**
-   * The Idempotency-Key as given, and the fingerprint of the request (`fingerprintOf`); null if none was given.
+   * The Idempotency-Key as given, and the fingerprint of the request (`computeFingerprint`); null if none was given.
    */
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null
 }

@@ -18,7 +18,7 @@ import type { MailAddress } from '../mail/mime/address-list.ts'
 import type { ReceivedAttachment } from '../mail/mime/body.ts'
 import { cutValue } from '../mail/mime/header-text.ts'
 import type { HeadAttachment } from '../state/message/head.ts'
-import { canonicalJson, fingerprintOf, type Recipient, type SendMessage } from './email-form.ts'
+import { canonicalJson, computeFingerprint, type Recipient, type SendMessage } from './email-form.ts'
 import type { SendOrder } from './send-command.ts'
 import type { SubmittedBody } from './submitted-body.ts'
 import type { SubmittedHeader } from './submitted-header.ts'
@@ -62,7 +62,7 @@ export function normaliseSubmission({ header, body, recipients, streamId }: Subm
  * The stored data of an Idempotency-Key; null if none was given. Date, Message-ID and boundaries do not count, because
  * a client creates them again for a retry.
  */
-export function idempotencyOf({ header, body }: Submission, message: SendMessage): SendOrder['idempotency'] {
+export function makeIdempotency({ header, body }: Submission, message: SendMessage): SendOrder['idempotency'] {
   const key = header.control.idempotencyKey
   if (key === null) return null
   const { streamId, from, recipients, subject, text, html, tag, metadata, sendAtMs } = message
@@ -71,7 +71,7 @@ export function idempotencyOf({ header, body }: Submission, message: SendMessage
   const sorted = recipients.map(canonicalJson).sort()
   const content = { streamId, from, recipients: sorted, subject, text, html, tag, metadata, digests, wholeDigest }
   const shared = sendAtMs === null ? content : { ...content, sendAtMs }
-  return { key, fingerprint: fingerprintOf(WAY, shared) }
+  return { key, fingerprint: computeFingerprint(WAY, shared) }
 }
 
 function readRecipients(

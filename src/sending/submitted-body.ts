@@ -26,8 +26,8 @@ export function readSubmittedBody({ edited, isKeyed }: { edited: Buffer; isKeyed
   const isWhole = mail.contentOmitted === null && (mail.parseIssue === null || !HIDING.has(mail.parseIssue))
   return {
     mail,
-    digests: mail.attachments.map(({ place }) => digestOf(attachmentBytes(edited, place))),
-    wholeDigest: isWhole ? null : digestOf(edited.subarray(bodyStart(edited))),
+    digests: mail.attachments.map(({ place }) => computeDigest(attachmentBytes(edited, place))),
+    wholeDigest: isWhole ? null : computeDigest(edited.subarray(bodyStart(edited))),
   }
 }
 
@@ -42,6 +42,6 @@ function bodyStart(mail: Buffer): number {
   return end < 0 ? mail.length : end
 }
 
-function digestOf(bytes: Buffer): string {
+function computeDigest(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }

@@ -25,7 +25,7 @@ import { cutFields, type FieldRange, type HeaderFault, readHeaderFields } from '
 import { readAddressList } from '../mail/mime/address-list.ts'
 import { cutValue, decodeWords, unfold, VALUE_CHARS_MAX } from '../mail/mime/header-text.ts'
 import { isInstant } from '../views/instant.ts'
-import type { Sender } from './email-form.ts'
+import type { FromAddress } from './email-form.ts'
 
 /** Values of the control fields. */
 export interface SubmissionControl {
@@ -41,7 +41,7 @@ export interface SubmissionControl {
 /** The parsed header, and the message without the fields that are never sent. */
 export interface SubmittedHeader {
   readonly edited: Buffer
-  readonly from: Sender
+  readonly from: FromAddress
   /** Domain of the Sender field (RFC 5322 3.6.2); null if there is none, or it is that of From. */
   readonly senderDomain: string | null
   /** With angle brackets; null if the message has none to keep. */
@@ -124,7 +124,7 @@ function isUseless(mail: Buffer, field: FieldRange, messageId: FieldRange | unde
 }
 
 /** The sender; a sentence if it is not one address. */
-function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string {
+function readFrom(mail: Buffer, fields: readonly FieldRange[]): FromAddress | string {
   const [only, ...others] = fields.filter(({ name }) => name === 'from')
   if (only === undefined) return 'From is missing'
   if (others.length > 0) return 'From occurs more than once'
@@ -132,14 +132,14 @@ function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string 
 }
 
 /** The domain of the Sender field; null if there is none; a sentence if it is not one address. */
-function readSender(mail: Buffer, fields: readonly FieldRange[]): Sender | string | null {
+function readSender(mail: Buffer, fields: readonly FieldRange[]): FromAddress | string | null {
   const [only, ...others] = fields.filter(({ name }) => name === 'sender')
   if (only === undefined) return null
   return others.length > 0 ? 'Sender occurs more than once' : readMailbox('Sender', lineOf(mail, only))
 }
 
 /** The one address of a field; a sentence if it holds anything else. */
-function readMailbox(field: string, line: string): Sender | string {
+function readMailbox(field: string, line: string): FromAddress | string {
   // The search below takes time quadratic in the length.
   if (line.length > VALUE_CHARS_MAX) return `${field} has more than ${VALUE_CHARS_MAX} characters`
   const bare = line.replace(QUOTED, '""').replace(COMMENT, ' ').trim()

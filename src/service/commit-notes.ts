@@ -5,7 +5,7 @@
 
 import type { Note } from '../../cluster/behaviour.ts'
 import type { Outbound } from '../outbound/open.ts'
-import { destinationOf } from '../outbound/perform.ts'
+import { parseDestination } from '../outbound/perform.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { EndedRecipient, Records } from '../process/records.ts'
 import { isBroadcastNote } from '../state/broadcast/note.ts'
@@ -32,6 +32,6 @@ export function makeOnCommitNote(of: {
 /** How a recipient ended, with the site that its lane leads to as far as this process knows it. */
 function endedOf({ lane, ...end }: RecipientEnd, { sites }: Pick<Outbound, 'sites'>): EndedRecipient {
   if (lane === null) return { ...end, site: null }
-  const destination = destinationOf(lane)
+  const destination = parseDestination(lane)
   return { ...end, site: sites.siteOf(destination) ?? destination }
 }

@@ -123,10 +123,10 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
   const { baseUrl, nowMs } = deps.handlers
   const doors = openDoors(config.compatibleApis, { handlers: publicHandlers(deps.handlers), baseUrl, nowMs })
   const routes = [
-    ...routesOf('public', deps, ROUTE_NAMES),
+    ...makeRoutes('public', deps, ROUTE_NAMES),
     ...doors.routes,
-    ...pagesOf(deps, { baseUrl: config.baseUrl, hasDocs: config.docs === 'on' }),
-    ...dashboardOf(deps, edge),
+    ...makePages(deps, { baseUrl: config.baseUrl, hasDocs: config.docs === 'on' }),
+    ...makeDashboard(deps, edge),
   ]
   const { engine, keys, held, sockets } = deps
   const of = {
@@ -165,7 +165,10 @@ function startOperator(config: Config, deps: ListenerDeps, sockets: InheritedSoc
   const note = (tokenId: string) => ask(DESK_SHARD, { name: 'note-operator-use', cmdId: newCmdId(), body: { tokenId } })
   const { operatorHost: host, operatorPort: port, trustedProxies } = config
   const hasAll = config.roles.includes('http')
-  const routes = [...routesOf('operator', deps, hasAll ? ROUTE_NAMES : OWN_ROUTES), ...(hasAll ? operatorPages() : [])]
+  const routes = [
+    ...makeRoutes('operator', deps, hasAll ? ROUTE_NAMES : OWN_ROUTES),
+    ...(hasAll ? operatorPages() : []),
+  ]
   const { engine } = deps
   const keys = notingUse(deps.keys, { note, nowMs })
   const place = { host, port, fd: sockets.take(port) }
@@ -179,7 +182,7 @@ function told({ log, records, handlers }: ListenerDeps) {
 
 const ROUTE_NAMES = Object.keys(ROUTES) as RouteName[]
 
-function routesOf(listener: Route['listener'], deps: ListenerDeps, names: readonly RouteName[]) {
+function makeRoutes(listener: Route['listener'], deps: ListenerDeps, names: readonly RouteName[]) {
   const handlers: Handlers = { ...publicHandlers(deps.handlers), ...operatorHandlers(deps.handlers) }
   return (
     names
@@ -197,14 +200,14 @@ function operatorPages() {
   ]
 }
 
-function pagesOf(deps: ListenerDeps, own: { baseUrl: string; hasDocs: boolean }) {
+function makePages(deps: ListenerDeps, own: { baseUrl: string; hasDocs: boolean }) {
   const handlers = pageHandlers(deps.handlers, own)
   const routes = Object.values(PAGE_ROUTES).filter(({ name }) => own.hasDocs || !DOCS_PAGES.includes(name))
   return routes.map((route) => ({ route, handle: handlers[route.name as PageName] }))
 }
 
 /** The dashboard also calls the API handlers, with commands that name their author. */
-function dashboardOf({ handlers, log }: ListenerDeps, edge: DashboardEdge) {
+function makeDashboard({ handlers, log }: ListenerDeps, edge: DashboardEdge) {
   const handlersWith = (ask: RouteDeps['ask']) => publicHandlers({ ...handlers, ask })
   return dashboardHandlers({ ...handlers, log, edge, handlersWith })
 }

@@ -62,7 +62,7 @@ import { makeContentReaders } from './content-readers.ts'
 import { type DomainLookups, makeDomainLookups } from './domain-check.ts'
 import type { RouteDeps } from './handlers.ts'
 import { processStats } from './process-stats.ts'
-import { roomLackOf, whyNotReady } from './readiness.ts'
+import { findCapacityShortage, whyNotReady } from './readiness.ts'
 import { type LogStore, openLog } from './segments.ts'
 import { servedUrlsOf } from './served-urls.ts'
 
@@ -324,7 +324,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     approval: config.approval,
     freshMails: parts.parsing.freshMails,
     judges: parts.parsing.judges,
-    roomLack: () => roomLackOf(parts),
+    roomLack: () => findCapacityShortage(parts),
     whyNotReady: () => whyNotReady(parts, worker),
     figures: () => processStats(parts, worker),
     redisFigures: () => parts.watch.nodes,

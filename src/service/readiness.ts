@@ -18,7 +18,10 @@ export interface ReadinessDeps {
 }
 
 /** The resource that new mail lacks, or null. */
-export function roomLackOf({ watch, contents }: Pick<ReadinessDeps, 'watch' | 'contents'>): CapacityShortage | null {
+export function findCapacityShortage({
+  watch,
+  contents,
+}: Pick<ReadinessDeps, 'watch' | 'contents'>): CapacityShortage | null {
   return watch.lack ?? (contents?.hasRoom === false ? 'disk' : null)
 }
 
@@ -33,7 +36,7 @@ export function whyNotReady(deps: ReadinessDeps, worker: { ready(): boolean }): 
   if (!first.isDone) return 'the first account is being created'
   if (!worker.ready()) return 'shards are without an owner, or do not answer'
   const takesSends = config.roles.includes('http') || config.roles.includes('submission')
-  const lack = takesSends ? roomLackOf(deps) : null
+  const lack = takesSends ? findCapacityShortage(deps) : null
   if (lack === null) return null
   const percent = Math.round(watch.share * 100)
   const what = lack === 'disk' ? 'the disk is nearly full' : `the store is nearly full (${percent} % of its maxmemory)`

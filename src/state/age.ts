@@ -12,7 +12,7 @@ import {
   SEND_AT_DAYS_MAX,
   UNSUBSCRIBE_LINK_DAYS,
 } from '../../schemas/limits.ts'
-import { civilOf, DAY_MS, HOUR_MS, msOfCivil } from './calendar.ts'
+import { computeCivilDate, DAY_MS, HOUR_MS, msOfCivil } from './calendar.ts'
 
 const LIVE_MONTHS = LOG_RETENTION_MONTHS_MAX
 /** Months for which figures stay, of live and of test servers. Spec retention.stats */
@@ -35,7 +35,7 @@ const LINK_DAYS = SEND_AT_DAYS_MAX + 3 + UNSUBSCRIBE_LINK_DAYS
  */
 export function cutoffMs(nowMs: number, test: boolean, months = LIVE_MONTHS): number {
   if (test) return nowMs - TEST_DAYS * DAY_MS
-  const { year, month, day } = civilOf(nowMs)
+  const { year, month, day } = computeCivilDate(nowMs)
   const then = year * 12 + month - 1 - months
   const target = { year: Math.floor(then / 12), month: (then % 12) + 1 }
   const nextMonth = { year: Math.floor((then + 1) / 12), month: ((then + 1) % 12) + 1, day: 1 }

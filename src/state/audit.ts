@@ -17,7 +17,7 @@ import type { Context, Op } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import { AUDIT_MONTHS } from '../../schemas/limits.ts'
 import type { RouteName } from '../../schemas/routes.ts'
-import { monthName, monthOf, monthStartMs } from './calendar.ts'
+import { computeMonth, monthName, monthStartMs } from './calendar.ts'
 import { auditKey } from './keys.ts'
 
 /**
@@ -66,7 +66,7 @@ export function entryOps(shard: number, entry: AuditRecord): Op[] {
   const atMs = msOf(entry.auditId)
   const key = auditKey(shard, monthName(atMs))
   // The month's last day is readable for the whole of its time.
-  const expiresAtMs = monthStartMs(monthOf(atMs) + 1 + AUDIT_MONTHS)
+  const expiresAtMs = monthStartMs(computeMonth(atMs) + 1 + AUDIT_MONTHS)
   return [
     { key, write: 'ZADD', args: [String(atMs), packAudit(entry)] },
     { key, write: 'PEXPIREAT', args: [String(expiresAtMs)] },
@@ -74,7 +74,7 @@ export function entryOps(shard: number, entry: AuditRecord): Op[] {
 }
 
 /** The fields that differ between two states of one entity, before and after. */
-export function differenceOf<State extends object>(was: State, is: State): { before: Fields; after: Fields } {
+export function computeDifference<State extends object>(was: State, is: State): { before: Fields; after: Fields } {
   const before: Record<string, unknown> = {}
   const after: Record<string, unknown> = {}
   for (const name of new Set([...Object.keys(was), ...Object.keys(is)])) {

@@ -30,11 +30,11 @@ interface NamedDay extends CivilDate {
 let lastDay: NamedDay = { number: Number.NaN, year: 0, month: 0, day: 0, monthName: '', dayName: '' }
 
 /** The UTC date of an instant in milliseconds. */
-export function civilOf(ms: number): CivilDate {
-  return dayOf(ms)
+export function computeCivilDate(ms: number): CivilDate {
+  return computeDay(ms)
 }
 
-function dayOf(ms: number): NamedDay {
+function computeDay(ms: number): NamedDay {
   const number = Math.floor(ms / DAY_MS)
   if (number === lastDay.number) return lastDay
   const date = civilOfDay(number)
@@ -68,8 +68,8 @@ export function msOfCivil({ year, month, day }: CivilDate): number {
 }
 
 /** Number of the UTC month of an instant: months rise by one, over years too. */
-export function monthOf(ms: number): number {
-  const { year, month } = civilOf(ms)
+export function computeMonth(ms: number): number {
+  const { year, month } = computeCivilDate(ms)
   return year * 12 + month - 1
 }
 
@@ -80,12 +80,12 @@ export function monthStartMs(month: number): number {
 
 /** `yyyymm` of an instant. */
 export function monthName(ms: number): string {
-  return dayOf(ms).monthName
+  return computeDay(ms).monthName
 }
 
 /** `yyyymmdd` of an instant. */
 export function dayName(ms: number): string {
-  return dayOf(ms).dayName
+  return computeDay(ms).dayName
 }
 
 /** Number of the month that `yyyymm` names. */

@@ -22,13 +22,13 @@ import { HOUR_MS } from './calendar.ts'
 import { sendingKey, undecidedKey } from './keys.ts'
 
 /** Result of a lookup; `dns_error` is the resolver's failure, which proves nothing about the record. */
-export type LookUp = 'ok' | 'missing' | 'mismatch' | 'dns_error'
+export type RecordResult = 'ok' | 'missing' | 'mismatch' | 'dns_error'
 
 export interface DomainCheck {
-  readonly returnPath: LookUp
-  readonly dkim: LookUp
+  readonly returnPath: RecordResult
+  readonly dkim: RecordResult
   /** For the pending key; absent if there is none. */
-  readonly pendingDkim?: LookUp
+  readonly pendingDkim?: RecordResult
   /** The selector of `dkim`, because a lookup that began before a rotation proves nothing about the new key. */
   readonly selector?: string
 }
@@ -233,7 +233,7 @@ export function domainName(domain: string): string {
   return `domain/${domain}`
 }
 
-function checkedRecord(record: RecordState, found: LookUp, nowMs: number): RecordState {
+function checkedRecord(record: RecordState, found: RecordResult, nowMs: number): RecordState {
   if (found !== 'ok') return { verified: false, verifiedAtMs: null }
   return record.verified ? record : { verified: true, verifiedAtMs: nowMs }
 }
@@ -242,7 +242,7 @@ function checkedRecord(record: RecordState, found: LookUp, nowMs: number): Recor
  * Whether mail to a domain's return path is accepted, deferred or refused. Takes the domain, or null for the service's
  * own.
  */
-export function standingOf(
+export function computeStanding(
   domain: Pick<DomainState, 'verified' | 'failingSinceMs' | 'warningBeganAtMs'> | null,
   nowMs: number,
 ): DomainStanding {

@@ -10,7 +10,7 @@
  * Spec limit.entry, limit.refusal
  */
 
-import { MINUTE_MS, monthOf, monthStartMs } from './calendar.ts'
+import { computeMonth, MINUTE_MS, monthStartMs } from './calendar.ts'
 
 export type PeriodUnit = 'minute' | 'month'
 export type LimitScope = 'account' | 'server' | 'test'
@@ -32,12 +32,12 @@ export type CapTold = readonly number[]
 
 /** Number of the period of an instant: UTC minutes since 1970, or UTC year x 12 + month. */
 export function periodOf(unit: PeriodUnit, nowMs: number): number {
-  return unit === 'minute' ? Math.floor(nowMs / MINUTE_MS) : monthOf(nowMs)
+  return unit === 'minute' ? Math.floor(nowMs / MINUTE_MS) : computeMonth(nowMs)
 }
 
 /** When that period ends, in milliseconds. */
 export function resetsAtMs(unit: PeriodUnit, nowMs: number): number {
-  return unit === 'minute' ? (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS : monthStartMs(monthOf(nowMs) + 1)
+  return unit === 'minute' ? (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS : monthStartMs(computeMonth(nowMs) + 1)
 }
 
 /** The use of the period numbered `now`. */

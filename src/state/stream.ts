@@ -58,7 +58,7 @@ export const streamEntity: EntityType<StreamState | null, StreamEvent> = {
   apply(state, event) {
     if (event.type === 'created') return event.stream
     if (state === null) return null
-    return { ...state, ...changesOf(event) }
+    return { ...state, ...decideChanges(event) }
   },
 }
 
@@ -106,7 +106,7 @@ export function inboundName(serverId: string): string {
   return `inbound/${serverId}`
 }
 
-function changesOf(event: Exclude<StreamEvent, { type: 'created' }>): Partial<StreamState> {
+function decideChanges(event: Exclude<StreamEvent, { type: 'created' }>): Partial<StreamState> {
   switch (event.type) {
     case 'suppressing':
       return { hasSuppressions: true }

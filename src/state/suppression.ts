@@ -126,7 +126,7 @@ export function packPlace({ streamId, hmac }: SuppressionPlace): string {
 }
 
 /** Unpacks an entry of a server's list of suppressions; null if malformed. */
-export function placeOf(entry: Entry): SuppressionPlace | null {
+export function parsePlace(entry: Entry): SuppressionPlace | null {
   const packed = entry.fields[entry.fields.indexOf(SUPPRESSION_FIELD) + 1]
   const dot = packed?.indexOf('.') ?? -1
   return packed === undefined || dot < 0

@@ -121,7 +121,7 @@ export async function checkInstallation(redis: () => Redis, id: string): Promise
     const conf = await redis()
       .hgetall(CONF_KEY)
       .catch(() => null)
-    if (conf !== null) return conf.id === id ? null : mismatchOf(conf, id)
+    if (conf !== null) return conf.id === id ? null : describeMismatch(conf, id)
     // A stop in the meantime does not wait for it.
     await pause(LOOK_STEP_MS, undefined, { ref: false })
   }
@@ -137,13 +137,13 @@ async function createConf(redis: Redis, { secretCheck, nowMs }: { secretCheck: s
 }
 
 function requireConf(conf: Conf, known: string | null): string {
-  const wrong = mismatchOf(conf, known)
+  const wrong = describeMismatch(conf, known)
   if (wrong !== null) throw new InstallationMismatch(wrong)
   return conf.id as string
 }
 
 /** Why a store is not the installation `known` (null for any); null if it is. */
-function mismatchOf({ id, shards, version }: Conf, known: string | null): string | null {
+function describeMismatch({ id, shards, version }: Conf, known: string | null): string | null {
   if (id === undefined) {
     return (
       'The store holds no installation, but this data directory belongs to one: it was emptied, or this is another store. ' +

@@ -57,7 +57,7 @@ export function makeListedContents(redis: ContentStore, nowMs: () => number): Li
 }
 
 /** The broadcast content that a released message's part refers to; null if the part is a separate body. */
-export function listedOf(parsed: unknown): OwnContent | null {
+export function parseListed(parsed: unknown): OwnContent | null {
   if (!Array.isArray(parsed)) return null
   const [contentId, substitutions] = parsed as [string, OwnContent['substitutions']]
   return { contentId, substitutions }

@@ -21,7 +21,7 @@ export type CapacityShortage = 'memory' | 'disk'
 export type FillLevel = 'roomy' | 'filling' | 'full'
 
 /** Used share of `maxmemory`. Takes the text of INFO. */
-export function fillOf(info: string): number {
+export function parseFill(info: string): number {
   const [, used = '0'] = /^used_memory:(\d+)/m.exec(info) ?? []
   const [, max = '0'] = /^maxmemory:(\d+)/m.exec(info) ?? []
   return max === '0' ? 0 : Number(used) / Number(max)

@@ -25,7 +25,7 @@ import { packName } from '../state/message/packed.ts'
 import { type OutgoingPart, outgoingName } from '../state/object-name.ts'
 import { openMailKey, type SealingRing } from '../state/ring/sealing.ts'
 import { type Body, type ContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
-import { type ListedContents, listedOf } from './listed.ts'
+import { type ListedContents, parseListed } from './listed.ts'
 
 /** Total size of a message from which on content goes to the content store. */
 export const STORED_BYTES_MIN = 64 * 1024
@@ -120,7 +120,7 @@ export async function readBody(
   const bytes = await readBodyBytes(store, place)
   if (bytes === null || bytes === undefined) return bytes
   const parsed: unknown = JSON.parse(bytes.toString())
-  const listed = listedOf(parsed)
+  const listed = parseListed(parsed)
   if (listed === null) return parsed as Body
   const shared = await store.listed.read(place.shard, listed.contentId)
   return shared ? fillListed(shared.texts, listed.substitutions, UNFILLED_LINK) : shared
@@ -134,7 +134,7 @@ export async function readOwn(
   place: MessagePlace & { readonly stored: StoredContent | null },
 ): Promise<OwnContent | null | undefined> {
   const bytes = await readBodyBytes(store, place)
-  return bytes === null || bytes === undefined ? bytes : listedOf(JSON.parse(bytes.toString()))
+  return bytes === null || bytes === undefined ? bytes : parseListed(JSON.parse(bytes.toString()))
 }
 
 async function readBodyBytes(

@@ -26,7 +26,7 @@ export class WrongDirectory extends Error {}
  * WrongDirectory if it belongs to another user.
  */
 export function closeDirectory(dataDir: string, uid = process.getuid?.() ?? ROOT): string[] {
-  const status = statusOf(dataDir, uid)
+  const status = readStatus(dataDir, uid)
   if (status === undefined) return []
   if (uid !== ROOT && status.uid !== uid)
     throw new WrongDirectory(
@@ -43,7 +43,7 @@ export function closeDirectory(dataDir: string, uid = process.getuid?.() ?? ROOT
   return isOurs ? [] : [`${dataDir} is open to other users and has other files: chmod 700 it, or use another directory`]
 }
 
-function statusOf(dataDir: string, uid: number): Stats | undefined {
+function readStatus(dataDir: string, uid: number): Stats | undefined {
   try {
     return statSync(dataDir, { throwIfNoEntry: false })
   } catch (error) {

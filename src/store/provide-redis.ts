@@ -45,7 +45,7 @@ export async function provideRedis(
   { isOrdered, ask }: ProvideOptions,
 ): Promise<void> {
   if (redisUrls.length > 0 || (await searchRedis()) !== null || (await answers(join(dataDir, 'redis.sock')))) return
-  if (process.getuid?.() !== 0 || (await exitCodeOf('apt-get', ['--version'])) !== 0) return
+  if (process.getuid?.() !== 0 || (await runForExitCode('apt-get', ['--version'])) !== 0) return
   if (!isOrdered && !(await mayInstall(ask)))
     throw new Error(
       'redis-server is not installed: run `apt-get install redis-server`, or start with --install-redis (`npm start -- --install-redis`)',
@@ -94,14 +94,14 @@ async function installAlone(): Promise<void> {
 }
 
 async function install(): Promise<void> {
-  const ranBefore = (await exitCodeOf('service', ['redis-server', 'status'])) === 0
+  const ranBefore = (await runForExitCode('service', ['redis-server', 'status'])) === 0
   console.error('Installing redis-server with apt-get ...')
   await run('apt-get', ['-q', '-y', 'update'])
   await run('apt-get', ['-q', '-y', 'install', '--no-install-recommends', 'redis-server'])
   if (ranBefore) return
   // Sendwright runs its own Redis: the one on port 6379 would only use memory. Both commands work with systemd.
-  await exitCodeOf('service', ['redis-server', 'stop'])
-  await exitCodeOf('update-rc.d', ['redis-server', 'disable'])
+  await runForExitCode('service', ['redis-server', 'stop'])
+  await runForExitCode('update-rc.d', ['redis-server', 'disable'])
   console.error('Installed redis-server. The service on port 6379 that the package starts is stopped and disabled')
 }
 
@@ -113,7 +113,7 @@ async function run(command: string, args: readonly string[]): Promise<void> {
 }
 
 /** Null when there is no such program on the PATH. */
-async function exitCodeOf(command: string, args: readonly string[]): Promise<number | null> {
+async function runForExitCode(command: string, args: readonly string[]): Promise<number | null> {
   return await run(command, args).then(
     () => 0,
     (error: { code?: unknown }) => (typeof error.code === 'number' ? error.code : null),

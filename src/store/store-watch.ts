@@ -15,14 +15,14 @@ import type { Redis } from 'ioredis'
 import type { ClusterLog } from '../../cluster/cluster-log.ts'
 import type { Durability } from '../../cluster/embedded/binary.ts'
 import { describeProcess } from '../../cluster/embedded/crash-diagnostics.ts'
-import { breachesOf, DURABLE_SETTINGS, isRewriting, setRight } from '../../cluster/embedded/durable.ts'
+import { DURABLE_SETTINGS, findBreaches, isRewriting, setRight } from '../../cluster/embedded/durable.ts'
 import { type DirectoryFault, StoreDirectory } from '../../cluster/embedded/store-directory.ts'
 import { readMark } from '../../cluster/embedded/store-mark.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { hiddenFault } from '../../cluster/redis/hidden-settings.ts'
 import { breachSentence } from '../../cluster/redis/settings.ts'
 import { keptFree, readDisk } from '../content/disk-space.ts'
-import { type CapacityShortage, type FillLevel, FULL_SHARE, fillLevel, fillOf } from './memory-pressure.ts'
+import { type CapacityShortage, type FillLevel, FULL_SHARE, fillLevel, parseFill } from './memory-pressure.ts'
 
 /** For each primary if answers wait for a replica: docs/operate/cluster.md. */
 const REPLICAS_WANTED = 2
@@ -202,7 +202,7 @@ class Watch {
   private async isWrong(wrong: DirectoryFault | null): Promise<boolean> {
     if (wrong === null) return false
     const { own } = this.options
-    this.note(sentenceOf(wrong, own !== null))
+    this.note(formatFault(wrong, own !== null))
     if (own !== null) await this.mend(wrong, own)
     return true
   }
@@ -220,7 +220,7 @@ class Watch {
       if (hidden === null) onWell?.()
       return
     }
-    const breaches = breachesOf(settings, durability)
+    const breaches = findBreaches(settings, durability)
     if (breaches.some(({ name }) => name === 'appendonly')) this.isBehind = true
     const sentence = breachSentence(breaches, durability)
     if (sentence !== null) {
@@ -291,8 +291,8 @@ class Watch {
 
   private noteFill(info: string): void {
     const { log, fullShare = FULL_SHARE } = this.options
-    this.share = fillOf(info)
-    this.replicas = replicasOf(info)
+    this.share = parseFill(info)
+    this.replicas = parseReplicas(info)
     const { share, level: before } = this
     this.level = fillLevel(share, before, fullShare)
     if (this.level === before) return
@@ -353,7 +353,7 @@ class Watch {
 }
 
 /** The message to the operator about a directory. */
-function sentenceOf({ kind, sentence }: DirectoryFault, isOwn: boolean): string {
+function formatFault({ kind, sentence }: DirectoryFault, isOwn: boolean): string {
   if (kind === 'moved') return sentence
   if (kind === 'deleted' && isOwn) return `${sentence}: rewriting all data of Redis into it`
   if (isOwn) return `${sentence}: ${WRITES_ANEW}`
@@ -380,7 +380,7 @@ function messageOf(error: Error): string {
 }
 
 /** Replicas that follow within `min-replicas-max-lag`; if that is not set, the connected ones. */
-function replicasOf(info: string): number {
+function parseReplicas(info: string): number {
   const inStep = /^min_slaves_good_slaves:(\d+)/m.exec(info) ?? /^connected_slaves:(\d+)/m.exec(info)
   return Number(inStep?.[1] ?? 0)
 }

@@ -20,7 +20,7 @@ import { formatLimit } from './server.ts'
  * Returns the role of an operator's active key. For a session, the key that opened it must be active too, and that
  * key's role applies. Out: false if it is not active; null if the store did not answer.
  */
-export async function activeRoleOf(
+export async function readActiveRole(
   read: Reader,
   { hash, operatorHash }: Pick<OperatorKey, 'hash' | 'operatorHash'>,
 ): Promise<OperatorRole | false | null> {
@@ -40,7 +40,7 @@ export async function isOperatorLive(
   read: Reader,
   key: Pick<OperatorKey, 'hash' | 'operatorHash'>,
 ): Promise<boolean | null> {
-  const role = await activeRoleOf(read, key)
+  const role = await readActiveRole(read, key)
   return role === null ? null : role !== false
 }
 

@@ -15,7 +15,7 @@ import { serviceReturnPathHost } from '../mail/return-path.ts'
 import type { AccountState } from '../state/account.ts'
 import type { DomainState } from '../state/domain.ts'
 import { domainsKey } from '../state/keys.ts'
-import { entityFact, stateOf, type Unseen } from './entity.ts'
+import { entityFact, parseState, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { type AccountKey, keyFact, ownerOfRow, type Reader } from './key.ts'
 import { type Page, readNewest } from './newest.ts'
@@ -23,7 +23,7 @@ import { type Page, readNewest } from './newest.ts'
 const NOT_FOUND = { verified: false, verifiedAtMs: null }
 
 /** The DNS records of a domain: two, or three while a new DKIM key is pending. */
-export function recordsOf(
+export function makeDomainRecords(
   state: Pick<DomainState, 'domainId' | 'domain' | 'selector' | 'publicKey' | 'pending'>,
   serviceDomain: string,
 ): { returnPath: ExpectedRecord; dkim: ExpectedRecord; pendingDkim?: ExpectedRecord } {
@@ -60,7 +60,7 @@ function recommendedOf({ domainId, domain }: DomainState, { serviceDomain, token
 
 /** The resource of a domain. */
 export function formatDomain(state: DomainState, names: RecordNames): Domain {
-  const records = recordsOf(state, names.serviceDomain)
+  const records = makeDomainRecords(state, names.serviceDomain)
   const record = <Type extends 'CNAME' | 'TXT'>(type: Type, expected: ExpectedRecord, found: DomainState['dkim']) => ({
     type,
     host: expected.host,
@@ -102,9 +102,9 @@ export async function readDomain(
     ...ids.map((one) => entityFact(shard, { kind: 'domain', id: one })),
   ])
   if (seen === null) return 'unavailable'
-  const account = stateOf<AccountState>(seen[1])
+  const account = parseState<AccountState>(seen[1])
   if (ownerOfRow(owner.hash, seen[0]) === null || account === null) return 'unauthorized'
-  const domain = stateOf<DomainState>(seen[2])
+  const domain = parseState<DomainState>(seen[2])
   const isOurs = domain !== null && domain.accountId === accountId && domain.removedAtMs === null
   return { account, domain: isOurs ? domain : null }
 }
@@ -126,7 +126,7 @@ export async function listDomains(
   if (seen === null) return 'unavailable'
   const [row, ...states] = seen
   if (ownerOfRow(owner.hash, row) === null) return 'unauthorized'
-  const domains = states.map((value) => stateOf<DomainState>(value)).filter((state) => state !== null)
+  const domains = states.map((value) => parseState<DomainState>(value)).filter((state) => state !== null)
   return {
     domains: domains.filter(({ removedAtMs }) => removedAtMs === null),
     next: found.length > page.limit ? (ids.at(-1) ?? null) : null,

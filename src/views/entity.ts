@@ -17,7 +17,7 @@ export function entityFact(shard: number, { kind, id }: Ref): FactOf<'last'> {
 }
 
 /** The state in the result of `entityFact`; null if the entity does not exist. */
-export function stateOf<State>(value: readonly Entry[] | undefined): State | null {
+export function parseState<State>(value: readonly Entry[] | undefined): State | null {
   const fields = value?.[0]?.fields
   const at = fields?.indexOf('st') ?? -1
   return fields === undefined || at < 0 ? null : (JSON.parse(withoutSum(fields[at + 1] as string, 'state')) as State)
@@ -29,6 +29,6 @@ export function countersFact(shard: number, owners: readonly string[]): FactOf<'
 }
 
 /** The counters in the result of `countersFact`, in the order of the owners; null for an owner without one. */
-export function countersOf<Counter>(values: readonly (string | null)[] | undefined): readonly (Counter | null)[] {
+export function parseCounters<Counter>(values: readonly (string | null)[] | undefined): readonly (Counter | null)[] {
   return (values ?? []).map((text) => (text === null ? null : (JSON.parse(withoutSum(text, 'counters')) as Counter)))
 }

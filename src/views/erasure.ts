@@ -12,7 +12,7 @@ import { homeShard, msOf, shardOf } from '../../cluster/id.ts'
 import type { Erasure } from '../../schemas/erasure.ts'
 import { type ErasureState, erasureRef, isErasurePast } from '../state/erasure.ts'
 import { formatPseudonym } from '../state/person/person.ts'
-import { entityFact, stateOf, type Unseen } from './entity.ts'
+import { entityFact, parseState, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { type AccountKey, keyFact, ownerOfRow, type Reader } from './key.ts'
 
@@ -47,6 +47,6 @@ export async function readErasure(
   ])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const state = stateOf<ErasureState>(seen[1])
+  const state = parseState<ErasureState>(seen[1])
   return state === null || state.accountId !== accountId || isErasurePast(state, nowMs) ? 'not_found' : state
 }

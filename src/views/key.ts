@@ -98,7 +98,7 @@ export function keyFact(shard: number, proof: string): FactOf<'fields'> {
 export function ownerOfRow(proof: string, row: readonly (string | null)[] | undefined): KeyOwner | null {
   const session = parseProof(proof)
   const hash = session?.hash ?? proof
-  if (session !== null || row?.[0] === 'session') return sessionOf(hash, session?.level ?? 'r', row ?? [])
+  if (session !== null || row?.[0] === 'session') return parseSession(hash, session?.level ?? 'r', row ?? [])
   const [kind, accountId, serverId, tokenId, mode, streamId, revoked, operator, role] = row ?? []
   if (!tokenId || revoked) return null
   if (kind === 'operator')
@@ -108,7 +108,7 @@ export function ownerOfRow(proof: string, row: readonly (string | null)[] | unde
   return { kind, accountId, serverId, tokenId, mode, defaultStreamId: streamId, hash }
 }
 
-function sessionOf(hash: string, level: Level, values: readonly (string | null)[]): SessionKey | null {
+function parseSession(hash: string, level: Level, values: readonly (string | null)[]): SessionKey | null {
   const row = sessionOfRow(new Map(ALL_FIELDS.map((field, at) => [field, values[at] ?? null])))
   if (row === null || !holdsLevel(row.level, level)) return null
   return { kind: 'session', accountId: row.accountId, tokenId: row.sessionId, hash, row }

@@ -56,7 +56,7 @@ export async function searchRequests(
 ): Promise<RequestList | Unseen> {
   const { result } = filter
   const results = result === undefined ? (['refused', 'answered'] as const) : [result]
-  const stretch = stretchOf(filter, page.after)
+  const stretch = chooseStretch(filter, page.after)
   const walk = new Walk(read, owner, { results, stretch, nowMs })
   const live = await walk.begin()
   if (live !== true) return live
@@ -65,7 +65,7 @@ export async function searchRequests(
     const entry = walk.newest()
     const last = found[page.limit]
     if (entry === null || (last !== undefined && msOfRequest(last.requestId) > entry.ms + SKEW_MS)) break
-    found.push(...rowsOf(entry.fields).filter((row) => fits(row, { owner, filter, stretch, after: page.after })))
+    found.push(...unpackRows(entry.fields).filter((row) => fits(row, { owner, filter, stretch, after: page.after })))
     found.sort((one, other) => (one.requestId < other.requestId ? 1 : -1))
     if (!(await walk.next())) return 'unavailable'
   }
@@ -88,7 +88,7 @@ export async function readRequest(
   const live = await walk.begin()
   if (live !== true) return live
   for (let entry = walk.newest(); entry !== null; entry = walk.newest()) {
-    const row = rowsOf(entry.fields).find((one) => one.requestId === id && isOf(one, owner))
+    const row = unpackRows(entry.fields).find((one) => one.requestId === id && isOf(one, owner))
     if (row !== undefined) return formatRequest(row)
     if (!(await walk.next())) return 'unavailable'
   }
@@ -184,7 +184,7 @@ function take(lane: Lane, entries: readonly Entry[]): void {
   if (last !== undefined) lane.to = `(${last.id}`
 }
 
-function rowsOf(fields: readonly string[]): RequestRow[] {
+function unpackRows(fields: readonly string[]): RequestRow[] {
   const deflated = fields.indexOf(REQUEST_DEFLATED_FIELD)
   if (deflated < 0) return unpackRequests(fields[fields.indexOf(REQUEST_ROWS_FIELD) + 1] ?? '')
   const bytes = Buffer.from(fields[deflated + 1] ?? '', 'base64')
@@ -192,7 +192,7 @@ function rowsOf(fields: readonly string[]): RequestRow[] {
 }
 
 /** The time range of the search; a message id narrows it, because its request has about the same time. */
-function stretchOf({ receivedFrom, receivedTo, messageId }: RequestFilter, after: string | null): Stretch {
+function chooseStretch({ receivedFrom, receivedTo, messageId }: RequestFilter, after: string | null): Stretch {
   const madeMs = messageId === undefined ? null : msOf(messageId.toLowerCase())
   const from = receivedFrom === undefined ? 0 : Date.parse(receivedFrom)
   const to = receivedTo === undefined ? Number.POSITIVE_INFINITY : Date.parse(receivedTo)

@@ -12,7 +12,7 @@
 import { homeShard, shardOf } from '../../cluster/id.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../state/account.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef, shownServer } from '../state/server.ts'
-import { countersFact, countersOf, entityFact, stateOf, type Unseen } from './entity.ts'
+import { countersFact, entityFact, parseCounters, parseState, type Unseen } from './entity.ts'
 import { type AccountKey, keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import { readTogether } from './read-together.ts'
 
@@ -58,11 +58,11 @@ export async function readServerOf(
   ])
   if (seen === null) return 'unavailable'
   const [[states, counts], [found], [key]] = seen
-  const account = stateOf<AccountState>(states)
+  const account = parseState<AccountState>(states)
   if (owner !== null && (account === null || ownerOfRow(owner.hash, key) === null)) return 'unauthorized'
   if (account === null) return 'not_found'
-  const [counters, serverCounters] = countersOf<AccountCounters & ServerCounters>(counts)
-  const server = sought === null ? null : shownServer(stateOf<ServerState>(found), known)
+  const [counters, serverCounters] = parseCounters<AccountCounters & ServerCounters>(counts)
+  const server = sought === null ? null : shownServer(parseState<ServerState>(found), known)
   return { shard, account, counters: counters ?? null, server, serverCounters: serverCounters ?? null }
 }
 
@@ -72,7 +72,7 @@ async function accountOfServer(read: Reader, serverId: string): Promise<string |
   if (shard === null) return null
   const seen = await read(shard, [entityFact(shard, serverRef(serverId))])
   if (seen === null) return 'unavailable'
-  const server = stateOf<ServerState>(seen[0])
+  const server = parseState<ServerState>(seen[0])
   return server === null || server.removedAtMs !== undefined ? null : server.accountId
 }
 
@@ -87,7 +87,7 @@ export async function maySend(read: Reader, owner: ServerKey): Promise<boolean |
   const shard = homeShard(accountId)
   const seen = await read(shard, [keyFact(shard, owner.hash), entityFact(shard, { kind: 'account', id: accountId })])
   if (seen === null) return null
-  const account = stateOf<AccountState>(seen[1])
+  const account = parseState<AccountState>(seen[1])
   if (ownerOfRow(owner.hash, seen[0]) === null || account === null) return false
   return account.status === 'active' || (account.status === 'pending' && owner.mode === 'test')
 }

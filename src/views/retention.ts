@@ -15,7 +15,7 @@ import { installationFact, installationMonths, logMonthsOf } from '../state/log-
 import { type ContentOwners, sentContentDays } from '../state/message/retention.ts'
 import { type ServerState, serverRef } from '../state/server.ts'
 import { type StreamState, streamRef } from '../state/stream.ts'
-import { entityFact, stateOf, type Unseen } from './entity.ts'
+import { entityFact, parseState, type Unseen } from './entity.ts'
 import type { Reader, ServerKey } from './key.ts'
 import { readStream } from './stream.ts'
 
@@ -32,15 +32,15 @@ export async function readContentDays(
   const { accountId, serverId, mode } = owner
   const seen = await read(shard, [entityFact(shard, accountRef(accountId)), entityFact(shard, serverRef(serverId))])
   if (seen === null) return null
-  const server = stateOf<ServerState>(seen[1]) ?? { mode }
-  const owners = { account: stateOf<AccountState>(seen[0]), server }
+  const server = parseState<ServerState>(seen[1]) ?? { mode }
+  const owners = { account: parseState<AccountState>(seen[0]), server }
   const inherited = sentContentDays(owners, null)
   if ((owners.server as ServerState).streamContentDays === undefined) return () => inherited
   const streamIds = [...new Set(of.streamIds)]
   const facts = streamIds.map((id): FactOf<'last'> => entityFact(shard, streamRef(id)))
   const streams = await read(shard, facts)
   if (streams === null) return null
-  const days = new Map(streamIds.map((id, at) => [id, sentContentDays(owners, stateOf<StreamState>(streams[at]))]))
+  const days = new Map(streamIds.map((id, at) => [id, sentContentDays(owners, parseState<StreamState>(streams[at]))]))
   return (streamId) => days.get(streamId) ?? inherited
 }
 
@@ -48,7 +48,7 @@ export async function readContentDays(
 export async function readLogMonths(read: Reader, accountId: string): Promise<number | null> {
   const shard = homeShard(accountId)
   const seen = await read(shard, [entityFact(shard, accountRef(accountId)), installationFact(shard)])
-  return seen === null ? null : logMonthsOf(stateOf<AccountState>(seen[0]), installationMonths(seen[1][0] ?? null))
+  return seen === null ? null : logMonthsOf(parseState<AccountState>(seen[0]), installationMonths(seen[1][0] ?? null))
 }
 
 /**
@@ -78,8 +78,8 @@ export async function readStreamOwners(
   const shard = homeShard(accountId)
   const seen = await read(shard, [entityFact(shard, accountRef(accountId)), entityFact(shard, serverRef(serverId))])
   if (seen === null) return 'unavailable'
-  const account = stateOf<AccountState>(seen[0])
-  const server = stateOf<ServerState>(seen[1])
+  const account = parseState<AccountState>(seen[0])
+  const server = parseState<ServerState>(seen[1])
   return account === null || server === null ? 'unauthorized' : { account, server, stream }
 }
 

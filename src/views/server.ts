@@ -17,7 +17,7 @@ import { sendingKey } from '../state/keys.ts'
 import { limitsOfServer } from '../state/limit.ts'
 import type { Limit } from '../state/quota.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../state/server.ts'
-import { countersFact, countersOf, entityFact, stateOf } from './entity.ts'
+import { countersFact, entityFact, parseCounters, parseState } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 
@@ -38,10 +38,10 @@ export async function readServer(
     { read: 'hash', key: sendingKey(shard, accountId) },
   ])
   if (seen === null) return 'unavailable'
-  const server = stateOf<ServerState>(seen[1])
-  const account = stateOf<AccountState>(seen[2])
+  const server = parseState<ServerState>(seen[1])
+  const account = parseState<AccountState>(seen[2])
   if (ownerOfRow(owner.hash, seen[0]) === null || server === null || account === null) return 'unauthorized'
-  const [serverCounters, counters] = countersOf<ServerCounters & AccountCounters>(seen[3])
+  const [serverCounters, counters] = parseCounters<ServerCounters & AccountCounters>(seen[3])
   return formatServer(server, {
     counters: serverCounters ?? null,
     account,

@@ -9,7 +9,7 @@
 import type { Server, ServerList } from '../../schemas/server.ts'
 import { sendingKey, serversKey } from '../state/keys.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../state/server.ts'
-import { countersFact, countersOf, entityFact, stateOf } from './entity.ts'
+import { countersFact, entityFact, parseCounters, parseState } from './entity.ts'
 import type { Reader } from './key.ts'
 import { type Page, readNewest } from './newest.ts'
 import type { SeenAccount } from './resource-access.ts'
@@ -44,9 +44,9 @@ export async function listServers(
   ])
   if (seen === null) return null
   const [sending, counts, ...states] = seen
-  const all = countersOf<ServerCounters>(counts)
+  const all = parseCounters<ServerCounters>(counts)
   const servers = states.flatMap((state, place) => {
-    const server = stateOf<ServerState>(state)
+    const server = parseState<ServerState>(state)
     // Removed since the page was read.
     if (server === null || server.removedAtMs !== undefined) return []
     return [formatServer(server, { counters: all[place] ?? null, account, accountCounters: counters, sending, nowMs })]

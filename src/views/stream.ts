@@ -13,7 +13,7 @@ import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { Stream } from '../../schemas/stream.ts'
 import { streamsKey } from '../state/keys.ts'
 import { type StreamState, streamRef } from '../state/stream.ts'
-import { entityFact, stateOf, type Unseen } from './entity.ts'
+import { entityFact, parseState, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import { type Page, readNewest } from './newest.ts'
@@ -55,7 +55,7 @@ export async function readStream(
   const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((one) => entityFact(shard, streamRef(one)))])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const stream = stateOf<StreamState>(seen[1])
+  const stream = parseState<StreamState>(seen[1])
   return stream?.serverId === owner.serverId ? stream : null
 }
 
@@ -98,7 +98,7 @@ async function readStreamPage(read: Reader, owner: ServerKey, { limit, after }: 
   const [key, ...states] = seen
   if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
   return {
-    found: ids.map((id, index) => ({ id, state: stateOf<StreamState>(states[index]) })),
+    found: ids.map((id, index) => ({ id, state: parseState<StreamState>(states[index]) })),
     isEnd: found.length <= limit,
   }
 }

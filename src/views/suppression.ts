@@ -20,8 +20,8 @@ import type { StreamState } from '../state/stream.ts'
 import { streamRef } from '../state/stream.ts'
 import {
   isLiftable,
+  parsePlace,
   placeFact,
-  placeOf,
   type Suppression,
   type SuppressionPlace,
   type SuppressionReason,
@@ -29,7 +29,7 @@ import {
   unpackSuppression,
 } from '../state/suppression.ts'
 import { lowerBound, upperBound } from './bound.ts'
-import { entityFact, stateOf } from './entity.ts'
+import { entityFact, parseState } from './entity.ts'
 import { formatInstant } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import { readPersons } from './person.ts'
@@ -93,7 +93,7 @@ export async function searchSuppressions(
   if (seen === null) return 'unavailable'
   const [[key], [found]] = seen
   if (keyHash !== null && ownerOfRow(keyHash, key) === null) return 'unauthorized'
-  const stream = stateOf<StreamState>(found)
+  const stream = parseState<StreamState>(found)
   if (streamId !== null && (isElsewhere || stream?.serverId !== owner.serverId)) return 'stream_not_found'
   const page =
     filter.hmac === null ? await walk(read, owner, filter) : await look(read, owner, { ...filter, hmac: filter.hmac })
@@ -203,7 +203,7 @@ async function readRows(
   shard: number,
   entries: readonly Entry[],
 ): Promise<readonly (Found | null)[] | null> {
-  const places = entries.map(placeOf)
+  const places = entries.map(parsePlace)
   const known = places.filter((place) => place !== null)
   const seen = await read(
     shard,

@@ -13,7 +13,7 @@ import type { WebhookHealth } from '../../schemas/counts/webhook-health.ts'
 import { WEBHOOK_DEAD_COUNTED_MAX, WEBHOOK_RECENT } from '../../schemas/limits.ts'
 import { deadKey, slicesKey } from '../state/keys.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner } from '../state/webhook/webhook.ts'
-import { countersFact, countersOf, type Unseen } from './entity.ts'
+import { countersFact, parseCounters, type Unseen } from './entity.ts'
 import type { Reader, ServerKey } from './key.ts'
 import type { Page } from './newest.ts'
 import { listDeliveries, listWebhooks } from './webhook.ts'
@@ -40,7 +40,7 @@ export async function readWebhookHealth(
   const owners = found.webhooks.map(({ webhookId }) => webhookOwner(webhookId))
   const seen = await read(shard, [countersFact(shard, owners)])
   if (seen === null) return 'unavailable'
-  const counters = countersOf<WebhookCounters>(seen[0])
+  const counters = parseCounters<WebhookCounters>(seen[0])
   const webhooks: WebhookHealth[] = []
   for (const [place, webhook] of found.webhooks.entries()) {
     const pending = webhook.enabled ? (counters[place]?.pending ?? 0) : 0

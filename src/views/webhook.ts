@@ -31,7 +31,7 @@ import { itemOf, parseDeliveryItem } from '../state/webhook/item.ts'
 import { slicesFact } from '../state/webhook/slice.ts'
 import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '../state/webhook/webhook.ts'
 import { upperBound } from './bound.ts'
-import { entityFact, stateOf, type Unseen } from './entity.ts'
+import { entityFact, parseState, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import type { Page } from './newest.ts'
@@ -110,7 +110,7 @@ export async function readWebhook(
   const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((one) => entityFact(shard, webhookRef(one)))])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const webhook = stateOf<WebhookState>(seen[1])
+  const webhook = parseState<WebhookState>(seen[1])
   const isOurs = webhook !== null && webhook.serverId === serverId && webhook.removedAtMs === null
   return isOurs ? webhook : 'not_found'
 }
@@ -126,7 +126,7 @@ export async function listWebhooks(
   const seen = await read(shard, [keyFact(shard, owner.hash), entityFact(shard, listenersRef(serverId))])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const ids = (stateOf<readonly Subscriber[]>(seen[1]) ?? []).map(({ webhookId }) => webhookId).reverse()
+  const ids = (parseState<readonly Subscriber[]>(seen[1]) ?? []).map(({ webhookId }) => webhookId).reverse()
   const below = after === null ? ids : ids.filter((id) => id < after)
   const page = below.slice(0, limit)
   const states = await read(
@@ -134,7 +134,7 @@ export async function listWebhooks(
     page.map((id) => entityFact(shard, webhookRef(id))),
   )
   if (states === null) return 'unavailable'
-  const webhooks = states.map((value) => stateOf<WebhookState>(value)).filter((state) => state !== null)
+  const webhooks = states.map((value) => parseState<WebhookState>(value)).filter((state) => state !== null)
   return {
     webhooks: webhooks.filter(({ removedAtMs }) => removedAtMs === null),
     next: below.length > limit ? (page.at(-1) ?? null) : null,

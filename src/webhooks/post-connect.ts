@@ -134,7 +134,7 @@ export async function findAddresses(
   host: string,
   fresh: boolean,
 ): Promise<readonly string[]> {
-  const addresses = await addressesOf(resolver, host, fresh)
+  const addresses = await lookUpAddresses(resolver, host, fresh)
   if (addresses === null) throw new NotConnected('dns_error')
   if (!addresses.every((address) => isPublicAddress(address, privateNetworksAllowed)))
     throw new NotConnected('private_address')
@@ -142,7 +142,7 @@ export async function findAddresses(
 }
 
 /** Every address of a host, IPv4 first; null if none is known. `localhost` is the loopback (RFC 6761 6.3). */
-async function addressesOf(resolver: Resolver, host: string, fresh: boolean): Promise<readonly string[] | null> {
+async function lookUpAddresses(resolver: Resolver, host: string, fresh: boolean): Promise<readonly string[] | null> {
   if (isIP(host) !== 0) return [host]
   if (host === 'localhost' || host.endsWith('.localhost')) return ['127.0.0.1']
   const [v4, v6] = await Promise.all([resolver.look('A', host, { fresh }), resolver.look('AAAA', host, { fresh })])

@@ -13,7 +13,7 @@ import {
   isId,
   makeIds,
   msOf,
-  partsOf,
+  parseId,
   plainEntryId,
   rankOf,
   SHARDS,
@@ -83,7 +83,7 @@ t.test('id: makeIds continues above the last id, whatever the clock does', async
     t.equal(ids.next(nowMs), id)
     t.equal(ids.last, id)
     t.ok(isId(id))
-    t.equal(partsOf(id).shard, shard)
+    t.equal(parseId(id).shard, shard)
   }
 })
 
@@ -106,8 +106,8 @@ t.test('id: ids of a shard rise strictly under a clock that jumps, as texts and 
 t.test('id: a full counter spans 262,144 ids of one millisecond', async (t) => {
   const ids = makeIds({ shard: 0, last: '', random: least })
   for (let i = 0; i < 2 ** 18; i += 1) ids.next(NOW_MS)
-  t.same(partsOf(ids.last), { ms: NOW_MS, shard: 0, counter: 2 ** 18 - 1 })
-  t.same(partsOf(ids.next(NOW_MS)), { ms: NOW_MS + 1, shard: 0, counter: 0 })
+  t.same(parseId(ids.last), { ms: NOW_MS, shard: 0, counter: 2 ** 18 - 1 })
+  t.same(parseId(ids.next(NOW_MS)), { ms: NOW_MS + 1, shard: 0, counter: 0 })
 })
 
 /** id, entry id */

@@ -9,7 +9,7 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { MIRRORED_ROUTES } from '../../schemas/dashboard/mirror.ts'
 import { DASHBOARD_ROUTES } from '../../schemas/dashboard/routes.ts'
-import { exampleOf } from '../../schemas/document/example.ts'
+import { makeExample } from '../../schemas/document/example.ts'
 import type { Level, Route } from '../../schemas/route.ts'
 import { Browser } from '../support/clients/browser.ts'
 import { until } from '../support/machine/until.ts'
@@ -65,8 +65,8 @@ function callOf(
   const text = own.replaceAll(/\{(\w+)\}/g, (_, name) => (name === 'position' ? '0' : randomUUID()))
   const needed = ((query ?? {}) as { required?: readonly string[] }).required ?? []
   const asked =
-    needed.length === 0 ? '' : `?${new URLSearchParams(exampleOf(query as object) as Record<string, string>)}`
-  return { what: `${method} ${text}${asked}`, ...(body !== null && { body: exampleOf(body, { isBody: true }) }) }
+    needed.length === 0 ? '' : `?${new URLSearchParams(makeExample(query as object) as Record<string, string>)}`
+  return { what: `${method} ${text}${asked}`, ...(body !== null && { body: makeExample(body, { isBody: true }) }) }
 }
 
 /** Requests that would end the session or the basis of the other tests. */

@@ -1,6 +1,6 @@
 /** mail-preview - what is taken out of a mail before a browser sees it, its links, its inline files. */
 import t from 'tap'
-import { linksOf, mailPreview, referencedIds } from '../../src/dashboard/mail-preview.ts'
+import { findHrefs, mailPreview, referencedIds } from '../../src/dashboard/mail-preview.ts'
 
 const shown = (html: string, files = new Map<string, string>()) =>
   mailPreview({ text: null, html, images: false, mode: 'live', files }).text ?? ''
@@ -15,8 +15,8 @@ t.test('mail-preview: messages before the request for a policy have no effect [m
 t.test('mail-preview: links are listed, each once; inline files replace their Content-ID [member.frame]', async (t) => {
   const html = `<a href="https://a.example/?x=1&amp;y">a</a><a HREF='https://a.example/?x=1&y'>b</a>
     <a href=mailto:a@b.example>c</a><a href="javascript:alert(1)">d</a><img src="cid:one@x"><img src=cid:two>`
-  t.same(linksOf(html), ['https://a.example/?x=1&y', 'mailto:a@b.example'])
-  t.same(linksOf(null), [])
+  t.same(findHrefs(html), ['https://a.example/?x=1&y', 'mailto:a@b.example'])
+  t.same(findHrefs(null), [])
   t.same([...referencedIds(html)], ['one@x', 'two'])
   t.match(shown(html, new Map([['one@x', 'data:image/png;base64,AA==']])), '<img src="data:image/png;base64,AA==">')
   t.match(shown(html, new Map([['one@x', 'data:,']])), 'cid:two')

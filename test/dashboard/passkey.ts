@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { optionsToShow, userIdOf, verifyMade } from '../../src/dashboard/passkey.ts'
+import { optionsToShow, parseUserId, verifyMade } from '../../src/dashboard/passkey.ts'
 import type { User } from '../../src/state/dashboard/user.ts'
 import { attestAs } from '../support/clients/attestation.ts'
 import { type Attest, Authenticator } from '../support/clients/authenticator.ts'
@@ -50,7 +50,7 @@ t.test('passkey: only known transports are kept [session.passkey]', async (t) =>
 })
 
 t.test('passkey: a user of a shard that does not exist is unknown [session.passkey]', async (t) => {
-  const named = (id: string) => userIdOf({ response: { userHandle: Buffer.from(id).toString('base64url') } })
+  const named = (id: string) => parseUserId({ response: { userHandle: Buffer.from(id).toString('base64url') } })
   const id = '01938a00-0000-7001-8000-000000000001'
   t.equal(named(id), id)
   t.equal(named(id.replace('-7001-', '-7fff-')), null)

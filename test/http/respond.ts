@@ -4,7 +4,7 @@ import { test } from 'tap'
 
 import { ERROR } from '../../schemas/error.ts'
 import { REFUSALS } from '../../schemas/refusals.ts'
-import { refuse } from '../../src/http/respond.ts'
+import { refusalReply } from '../../src/http/respond.ts'
 import { compileBody } from '../../src/http/shape/validate.ts'
 
 const ID = '01890c5a-0000-7000-8000-0123456789ab'
@@ -35,7 +35,7 @@ for (const { code, status, fields } of REFUSALS) {
   test(`respond: ${code} is ${status} in the error shape [error.body]`, async (t) => {
     const extra = Object.fromEntries(Object.keys(fields).map((field) => [field, VALUES[field]]))
     if ('period' in fields) extra.period = code === 'cap_reached' ? 'month' : 'minute'
-    const reply = refuse(code, extra)
+    const reply = refusalReply(code, extra)
     t.equal(reply.status, status)
     t.equal(isError(reply.json).ok, true)
     t.equal(isError({ ...(reply.json as object), other: 1 }).ok, false)
@@ -54,12 +54,12 @@ test('respond: Retry-After is rounded up and at least 1 [error.retry-after]', as
     [at, '1'],
     [at + 5000, '1'],
   ] as const) {
-    t.equal(refuse('rate_limited', { resetsAt: AT }, undefined, nowMs).headers?.['Retry-After'], seconds)
+    t.equal(refusalReply('rate_limited', { resetsAt: AT }, undefined, nowMs).headers?.['Retry-After'], seconds)
   }
-  t.equal(refuse('unavailable').headers?.['Retry-After'], '1')
+  t.equal(refusalReply('unavailable').headers?.['Retry-After'], '1')
 })
 
 test('respond: a sentence of one’s own, and a code that is none [error.body]', async (t) => {
-  t.same(refuse('not_found', {}, 'No such route').json, { error: 'not_found', message: 'No such route' })
-  t.throws(() => refuse('no_such_code' as 'not_found'), TypeError)
+  t.same(refusalReply('not_found', {}, 'No such route').json, { error: 'not_found', message: 'No such route' })
+  t.throws(() => refusalReply('no_such_code' as 'not_found'), TypeError)
 })

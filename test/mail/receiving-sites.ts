@@ -1,6 +1,6 @@
 /** receiving-sites - the provider of a mail server by its name. */
 import t from 'tap'
-import { providerOf, receivingSite } from '../../src/mail/receiving-sites.ts'
+import { findProvider, receivingSite } from '../../src/mail/receiving-sites.ts'
 
 for (const [host, site] of [
   ['gmail-smtp-in.l.google.com', 'google'],
@@ -17,12 +17,12 @@ for (const [host, site] of [
   ['d1.ess.barracudanetworks.com', 'barracuda'],
 ] as const)
   t.test(`receiving-sites: ${host} is ${site}`, async (t) => {
-    t.equal(providerOf(host), site)
+    t.equal(findProvider(host), site)
     t.equal(receivingSite(host), site)
   })
 
 t.test('receiving-sites: another server counts under its registrable domain', async (t) => {
-  t.equal(providerOf('mx.acme.co.uk'), null)
+  t.equal(findProvider('mx.acme.co.uk'), null)
   t.equal(receivingSite('mx.acme.co.uk'), 'acme.co.uk')
   t.equal(receivingSite('not-google.com'), 'not-google.com', 'an end is whole labels')
   t.equal(receivingSite('localhost'), null)

@@ -3,14 +3,14 @@
 import t from 'tap'
 import { makeRefused, makeUnasked } from '../../src/mail/classify.ts'
 import { makeDeferred, makeDelivered, type Outcome } from '../../src/mail/outcome.ts'
-import { SITE_LIMITS, type SiteLimits, shareOf } from '../../src/mail/site.ts'
+import { computeShare, SITE_LIMITS, type SiteLimits } from '../../src/mail/site.ts'
 import {
   begun,
   type Contact,
+  computePlaces,
   ended,
   isThrottling,
   makeSitePace,
-  placesOf,
   type SitePace,
   waitingMax,
   waitMs,
@@ -32,32 +32,32 @@ function times(pace: SitePace, count: number, outcome: Outcome): SitePace {
 
 t.test('site-pace: five connections grow by one a round to ten, and halve [delivery.site.growth]', async (t) => {
   let pace = makeSitePace(SITE_LIMITS)
-  t.equal(placesOf(pace, SITE_LIMITS, false), 5)
+  t.equal(computePlaces(pace, SITE_LIMITS, false), 5)
   pace = times(pace, 4, delivered)
-  t.equal(placesOf(pace, SITE_LIMITS, false), 5)
+  t.equal(computePlaces(pace, SITE_LIMITS, false), 5)
   pace = after(pace, delivered)
-  t.equal(placesOf(pace, SITE_LIMITS, false), 6)
+  t.equal(computePlaces(pace, SITE_LIMITS, false), 6)
   pace = times(pace, 1000, delivered)
-  t.equal(placesOf(pace, SITE_LIMITS, false), 10)
+  t.equal(computePlaces(pace, SITE_LIMITS, false), 10)
   const less = after(pace, makeRefused({ phase: 'dot', response: '451 4.7.1 please slow down' }))
-  t.equal(placesOf(less, SITE_LIMITS, false), 5, '4.7.x halves')
+  t.equal(computePlaces(less, SITE_LIMITS, false), 5, '4.7.x halves')
   t.equal(waitMs(less, SITE_LIMITS, 0), 0, 'and does not pause')
-  t.equal(placesOf(after(pace, lost), SITE_LIMITS, false), 5, 'a transaction that was lost halves')
-  t.equal(placesOf(times(pace, 9, lost), SITE_LIMITS, false), 1, 'and one is left')
+  t.equal(computePlaces(after(pace, lost), SITE_LIMITS, false), 5, 'a transaction that was lost halves')
+  t.equal(computePlaces(times(pace, 9, lost), SITE_LIMITS, false), 1, 'and one is left')
   t.equal(
-    placesOf(after(pace, makeUnasked('too-large')), SITE_LIMITS, false),
+    computePlaces(after(pace, makeUnasked('too-large')), SITE_LIMITS, false),
     10,
     'our own word about a SIZE asks for no less',
   )
   const bounced = makeRefused({ phase: 'rcpt', response: '550 5.1.1 no such user' })
-  t.equal(placesOf(after(pace, bounced), SITE_LIMITS, false), 10, 'a bounce is an answer like others')
+  t.equal(computePlaces(after(pace, bounced), SITE_LIMITS, false), 10, 'a bounce is an answer like others')
 })
 
 t.test('site-pace: one place for a site that has not answered while places are few [delivery.fair]', async (t) => {
   const pace = makeSitePace(SITE_LIMITS)
-  t.equal(placesOf(pace, SITE_LIMITS, true), 1)
-  t.equal(placesOf(after(pace, delivered), SITE_LIMITS, true), 5)
-  t.equal(placesOf(after(after(pace, delivered), refused, { contact: 'refused' }), SITE_LIMITS, true), 1)
+  t.equal(computePlaces(pace, SITE_LIMITS, true), 1)
+  t.equal(computePlaces(after(pace, delivered), SITE_LIMITS, true), 5)
+  t.equal(computePlaces(after(after(pace, delivered), refused, { contact: 'refused' }), SITE_LIMITS, true), 1)
 })
 
 t.test(
@@ -70,7 +70,7 @@ t.test(
       MINUTE_MS - 10,
       'what was under way does not double it',
     )
-    t.equal(placesOf(pace, SITE_LIMITS, false), 1)
+    t.equal(computePlaces(pace, SITE_LIMITS, false), 1)
     pace = begun(pace, SITE_LIMITS, MINUTE_MS)
     t.equal(waitMs(pace, SITE_LIMITS, MINUTE_MS), 1000, 'one message a second')
     const lengths: number[] = []
@@ -95,9 +95,9 @@ t.test('site-pace: an unreachable site is paused, a silent one longer [delivery.
   t.equal(after(pace, refused, { contact: 'silent', unit: 0 }).pausedUntilMs, 13.5 * MINUTE_MS)
   t.equal(after(pace, refused, { contact: 'silent', unit: 1 }).pausedUntilMs, 16.5 * MINUTE_MS)
   const dead = after(pace, refused, { contact: 'refused' })
-  t.equal(placesOf(dead, SITE_LIMITS, false), 1, 'one tries for all')
+  t.equal(computePlaces(dead, SITE_LIMITS, false), 1, 'one tries for all')
   const alive = after(dead, delivered, { nowMs: 3 * MINUTE_MS })
-  t.same([placesOf(alive, SITE_LIMITS, false), alive.failures], [5, 0])
+  t.same([computePlaces(alive, SITE_LIMITS, false), alive.failures], [5, 0])
   t.equal(after(pace, refused, { contact: 'none' }), pace, 'what was not tried says nothing')
 })
 
@@ -144,11 +144,11 @@ for (const [response, is] of REPLIES)
 
 for (const sharers of [1, 2, 3])
   t.test(`site-pace: ${sharers} together have one site's rate and places [delivery.site.share]`, async (t) => {
-    const share = shareOf(SITE_LIMITS, sharers)
+    const share = computeShare(SITE_LIMITS, sharers)
     let pace = makeSitePace(share)
     for (let n = 0; n < 1000; n += 1)
       pace = ended(pace, share, { outcome: delivered, contact: 'answered', nowMs: 0, unit: 0.5 })
-    t.equal(placesOf(pace, share, false), Math.floor(10 / sharers))
+    t.equal(computePlaces(pace, share, false), Math.floor(10 / sharers))
     const sentIn = (ms: number, limits: SiteLimits, first: SitePace) => {
       let sent = 0
       for (let one = first, nowMs = 0; nowMs < ms; nowMs += 1)
@@ -160,5 +160,9 @@ for (const sharers of [1, 2, 3])
     const slow = sentIn(6000, share, { ...pace, isThrottled: true }) * sharers
     t.equal(slow, 6, 'throttled: six in six seconds')
     const alone = after(pace, delivered)
-    t.equal(placesOf({ ...alone, window: 10 }, share, false), Math.floor(10 / sharers), 'a window of before is cut')
+    t.equal(
+      computePlaces({ ...alone, window: 10 }, share, false),
+      Math.floor(10 / sharers),
+      'a window of before is cut',
+    )
   })

@@ -2,10 +2,10 @@
 
 import t from 'tap'
 import {
+  computeShare,
   parseSiteLimits,
   SITE_LIMITS,
   type SiteLimitTable,
-  shareOf,
   siteLimits,
   siteName,
 } from '../../src/mail/site.ts'
@@ -59,8 +59,8 @@ for (const [text, sentence] of WRONG)
 
 t.test('site: the share of one of several processes [delivery.site.share]', async (t) => {
   const limits = { ...SITE_LIMITS, connectionsStart: 5, connections: 10, connectionsPerMinute: 100 }
-  t.same(shareOf(limits, 1), limits)
-  t.same(shareOf(limits, 2), {
+  t.same(computeShare(limits, 1), limits)
+  t.same(computeShare(limits, 2), {
     connectionsStart: 2,
     connections: 5,
     messagesPerSecond: 50,
@@ -69,9 +69,9 @@ t.test('site: the share of one of several processes [delivery.site.share]', asyn
     throttledPerSecond: 0.5,
   })
   for (const sharers of [1, 2, 3, 4, 7, 10]) {
-    const share = shareOf(limits, sharers)
+    const share = computeShare(limits, sharers)
     t.ok(share.connections * sharers <= 10 && share.connectionsPerMinute * sharers <= 100, `${sharers}`)
     t.ok(Math.abs(share.messagesPerSecond * sharers - 100) < 1e-9)
   }
-  t.match(shareOf(limits, 30), { connectionsStart: 1, connections: 1, connectionsPerMinute: 3 }, 'one at least')
+  t.match(computeShare(limits, 30), { connectionsStart: 1, connections: 1, connectionsPerMinute: 3 }, 'one at least')
 })

@@ -3,7 +3,11 @@ import { createHmac, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
 import { decodeBase32, encodeBase32 } from '../../src/mail/base32.ts'
 import { formatReturnToken } from '../../src/mail/return-path.ts'
-import { formatUnsubscribeToken, parseUnsubscribeToken, unsubscribeUrlOf } from '../../src/mail/unsubscribe-token.ts'
+import {
+  formatUnsubscribeToken,
+  formatUnsubscribeUrl,
+  parseUnsubscribeToken,
+} from '../../src/mail/unsubscribe-token.ts'
 
 const KEY = Buffer.from(hkdfSync('sha256', 'a secret of the tests', '', 'token', 32))
 const OF = {
@@ -57,6 +61,6 @@ t.test('unsubscribe-token: other texts are no tokens [unsubscribe.token]', async
 })
 
 t.test('unsubscribe-token: the link is below the public address [unsubscribe.token]', async (t) => {
-  t.equal(unsubscribeUrlOf('https://mail.acme.test', 'abc'), 'https://mail.acme.test/u/abc')
-  t.equal(unsubscribeUrlOf('https://acme.test/mail//', 'abc'), 'https://acme.test/mail/u/abc')
+  t.equal(formatUnsubscribeUrl('https://mail.acme.test', 'abc'), 'https://mail.acme.test/u/abc')
+  t.equal(formatUnsubscribeUrl('https://acme.test/mail//', 'abc'), 'https://acme.test/mail/u/abc')
 })

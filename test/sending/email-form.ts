@@ -7,7 +7,7 @@ import { test } from 'tap'
 import { EMAIL_BODY, type EmailBody } from '../../schemas/email.ts'
 import { toWellFormed } from '../../src/http/shape/text.ts'
 import { compileBody } from '../../src/http/shape/validate.ts'
-import { canonicalJson, fingerprintOf, normaliseEmail } from '../../src/sending/email-form.ts'
+import { canonicalJson, computeFingerprint, normaliseEmail } from '../../src/sending/email-form.ts'
 
 const check = compileBody<EmailBody>(EMAIL_BODY)
 const BASE = { from: 'a@example.com', to: ['b@example.com'], subject: 'S', text: 'T' }
@@ -267,12 +267,12 @@ test('email: a name of the language is a name like any other [send.metadata]', a
 })
 
 test('email: the fingerprint knows no key order and no default that was written out [request.idempotency]', async (t) => {
-  const plain = fingerprintOf('/v1/email', valid(BASE))
+  const plain = computeFingerprint('/v1/email', valid(BASE))
   const { subject, ...rest } = BASE
-  t.equal(fingerprintOf('/v1/email', valid({ subject, ...rest })), plain)
-  t.equal(fingerprintOf('/v1/email', valid({ ...BASE, tag: null, headers: {}, metadata: {} })), plain)
-  t.not(fingerprintOf('/v1/email/batch', valid(BASE)), plain)
-  t.not(fingerprintOf('/v1/email', valid({ ...BASE, text: 'U' })), plain)
+  t.equal(computeFingerprint('/v1/email', valid({ subject, ...rest })), plain)
+  t.equal(computeFingerprint('/v1/email', valid({ ...BASE, tag: null, headers: {}, metadata: {} })), plain)
+  t.not(computeFingerprint('/v1/email/batch', valid(BASE)), plain)
+  t.not(computeFingerprint('/v1/email', valid({ ...BASE, text: 'U' })), plain)
   t.match(plain, /^[0-9a-f]{64}$/)
   t.equal(canonicalJson({ b: [1, { d: null, c: '"' }], a: true }), '{"a":true,"b":[1,{"c":"\\"","d":null}]}')
 })

@@ -4,7 +4,7 @@
  */
 
 import t from 'tap'
-import { idempotencyOf, normaliseSubmission, type Submission } from '../../src/sending/smtp-form.ts'
+import { makeIdempotency, normaliseSubmission, type Submission } from '../../src/sending/smtp-form.ts'
 import { readSubmittedBody } from '../../src/sending/submitted-body.ts'
 import { readSubmittedHeader } from '../../src/sending/submitted-header.ts'
 
@@ -93,7 +93,7 @@ t.test('smtp-form: parts are shown as those of a request [submission.log]', asyn
 
 const fingerprint = (mail: string, changes: Partial<Submission> = {}) => {
   const submission = submit(mail, changes)
-  return idempotencyOf(submission, normaliseSubmission(submission))?.fingerprint
+  return makeIdempotency(submission, normaliseSubmission(submission))?.fingerprint
 }
 
 const TWO = { recipients: ['ann@x.co', 'bob@x.co'] }
@@ -124,7 +124,7 @@ t.test('smtp-form: recipients in another order are the same; without a key nothi
   const turned = { recipients: [...TWO.recipients].reverse() }
   t.equal(fingerprint(multipart(), TWO), fingerprint(multipart(), turned))
   const plain = submit(PLAIN)
-  t.equal(idempotencyOf(plain, normaliseSubmission(plain)), null)
+  t.equal(makeIdempotency(plain, normaliseSubmission(plain)), null)
 })
 
 t.test('smtp-form: parts that are not read still make a difference [submission.fingerprint]', async (t) => {

@@ -4,7 +4,7 @@
  */
 import { idOfEntry } from '../../cluster/id.ts'
 import { entityKey, journalKey, mailboxKey, outcomesKey, poisonKey } from '../../cluster/keyspace.ts'
-import { moveOf } from '../../cluster/slots/move-fence.ts'
+import { parseMove } from '../../cluster/slots/move-fence.ts'
 import { withoutSum, withSum } from '../../cluster/sum.ts'
 import { ACCOUNTS, type Ask } from './client.ts'
 import { SimCluster } from './cluster/sim-cluster.ts'
@@ -177,7 +177,7 @@ async function checkShard(sim: Simulation, shard: number): Promise<void> {
  */
 function checkMoves({ observer }: Simulation, base: SimCluster): void {
   for (let shard = 0; shard < SHARDS; shard += 1)
-    if (moveOf(base.at(shard).metaOf(shard).get('owner') ?? '') !== null)
+    if (parseMove(base.at(shard).metaOf(shard).get('owner') ?? '') !== null)
       observer.violated(`Shard ${shard}: the fence stays`)
   for (const { extraAtReplicas, name } of base.primaries)
     for (const key of extraAtReplicas) observer.violated(`A replica of ${name} still has what is gone there: ${key}`)

@@ -3,7 +3,14 @@
 import t from 'tap'
 import { msOf } from '../../cluster/id.ts'
 import { patchAccount } from '../../src/actors/account/change-account.ts'
-import { type AuditRecord, auditOps, differenceOf, entryOps, packAudit, unpackAudit } from '../../src/state/audit.ts'
+import {
+  type AuditRecord,
+  auditOps,
+  computeDifference,
+  entryOps,
+  packAudit,
+  unpackAudit,
+} from '../../src/state/audit.ts'
 import { auditKey } from '../../src/state/keys.ts'
 import { BY, makeTenant } from '../support/world/tenant.ts'
 import { World } from '../support/world/turn.ts'
@@ -68,5 +75,5 @@ const DIFFERENCES: readonly [object, object, object, object][] = [
 ]
 
 t.test('audit: the difference of two states', async (t) => {
-  for (const [was, is, before, after] of DIFFERENCES) t.same(differenceOf(was, is), { before, after })
+  for (const [was, is, before, after] of DIFFERENCES) t.same(computeDifference(was, is), { before, after })
 })

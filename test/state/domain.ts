@@ -5,7 +5,7 @@ import { addDomain } from '../../src/actors/domain/add-domain.ts'
 import { recordCheck } from '../../src/actors/domain/domain-check.ts'
 import { removeDomain } from '../../src/actors/domain/remove-domain.ts'
 import { pairAt } from '../../src/state/dkim-pair.ts'
-import { type DomainState, type LookUp, unpackSending } from '../../src/state/domain.ts'
+import { type DomainState, type RecordResult, unpackSending } from '../../src/state/domain.ts'
 import { dkimKey, domainsKey, namesKey, sendingKey, undecidedKey } from '../../src/state/keys.ts'
 import { ACCOUNT_KEY, changeState, LIVE_KEY, makeItem, makeTenant, send, type Tenant } from '../support/world/tenant.ts'
 import { World } from '../support/world/turn.ts'
@@ -21,7 +21,7 @@ interface Step {
   readonly from: State
   /** After `failingSince` in the warning. */
   readonly afterMs?: number
-  readonly found: readonly [returnPath: LookUp, dkim: LookUp]
+  readonly found: readonly [returnPath: RecordResult, dkim: RecordResult]
   readonly to: State
 }
 
@@ -192,7 +192,7 @@ function check(
   world: World,
   tenant: Tenant,
   domainId: string,
-  [returnPath, dkim]: readonly [LookUp, LookUp],
+  [returnPath, dkim]: readonly [RecordResult, RecordResult],
 ): DomainState {
   const order = { accountId: tenant.accountId, keyHash: ACCOUNT_KEY, domainId }
   const reply = world.run(recordCheck, { ...order, check: { returnPath, dkim } })

@@ -7,7 +7,7 @@ import {
   isWorse,
   packPlace,
   packSuppression,
-  placeOf,
+  parsePlace,
   type Suppression,
   suppressedFacts,
   unpackSuppression,
@@ -33,8 +33,8 @@ t.test('suppression: entries there and back [suppression.entry]', async (t) => {
 
 t.test('suppression: a place packed and unpacked, and texts that are none', async (t) => {
   const place = { streamId: ID, hmac: 'abcdefghijklmnopqrstuv' }
-  t.same(placeOf({ id: '1-1', fields: ['s', packPlace(place)] }), place)
-  t.equal(placeOf({ id: '1-1', fields: ['x', 'y'] }), null)
+  t.same(parsePlace({ id: '1-1', fields: ['s', packPlace(place)] }), place)
+  t.equal(parsePlace({ id: '1-1', fields: ['x', 'y'] }), null)
 })
 
 t.test('suppression: each reason is worse than those before it [suppression.worse]', async (t) => {

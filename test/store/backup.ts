@@ -15,7 +15,7 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { parseManifest, readAofFiles } from '../../cluster/embedded/aof-files.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
-import { copyOf } from '../../src/store/backup/copy.ts'
+import { makeCopy } from '../../src/store/backup/copy.ts'
 import { removeOldBackups } from '../../src/store/backup/ways.ts'
 import { oneNode } from '../../src/store/nodes.ts'
 import { startRedis } from '../support/store/redis.ts'
@@ -35,7 +35,7 @@ async function open(t: Test, options: Readonly<Record<string, string>> = {}) {
 t.test('backup: the store becomes files from which one starts', async (t) => {
   const { redis, folder } = await open(t)
   await redis.hset(CONF_KEY, 'id', 'the-id')
-  const made = await copyOf(
+  const made = await makeCopy(
     oneNode(() => redis),
     folder,
   )
@@ -50,7 +50,7 @@ t.test('backup: the store becomes files from which one starts', async (t) => {
 
 t.test('backup: a Redis Cluster is refused, and nothing is left of the attempt', async (t) => {
   const { redis, folder } = await open(t, { 'cluster-enabled': 'yes' })
-  const copying = copyOf(
+  const copying = makeCopy(
     oneNode(() => redis),
     folder,
   )

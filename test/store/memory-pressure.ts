@@ -1,7 +1,7 @@
 /** memory-pressure - sends are refused from 85 % of the store's memory on, and taken again once there is room. */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { type FillLevel, fillLevel, fillOf } from '../../src/store/memory-pressure.ts'
+import { type FillLevel, fillLevel, parseFill } from '../../src/store/memory-pressure.ts'
 import { until } from '../support/machine/until.ts'
 import { startTestService } from '../support/service/service.ts'
 
@@ -26,9 +26,9 @@ async function fillTo(share: number): Promise<void> {
 }
 
 t.test('store fill: share of maxmemory, none without a maxmemory [send.room]', async (t) => {
-  t.equal(fillOf('used_memory:85\r\nmaxmemory:100\r\n'), 0.85)
-  t.equal(fillOf('used_memory:85\r\nmaxmemory:0\r\n'), 0)
-  t.equal(fillOf(''), 0)
+  t.equal(parseFill('used_memory:85\r\nmaxmemory:100\r\n'), 0.85)
+  t.equal(parseFill('used_memory:85\r\nmaxmemory:0\r\n'), 0)
+  t.equal(parseFill(''), 0)
 })
 
 t.test('store fill: reported from 70 % on, and once if it stays at a bound [send.room]', async (t) => {

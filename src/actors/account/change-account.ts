@@ -20,7 +20,7 @@ import {
   accountRef,
   highestCapOf,
 } from '../../state/account.ts'
-import { auditOps, differenceOf, type OperatorAct } from '../../state/audit.ts'
+import { auditOps, computeDifference, type OperatorAct } from '../../state/audit.ts'
 import { type Settings, settingsFact } from '../../state/dashboard/member.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
 import { wakeDue } from '../broadcast/running.ts'
@@ -115,7 +115,7 @@ function change(
     kind: 'done',
     reply: { kind: 'account', account: changed, counters: states.counter<AccountCounters>(accountOwner(accountId)) },
     events: isSame ? [] : [{ ref: accountRef(accountId), event: { type: 'patched', changes } }],
-    ops: auditOps(context, by, { targets: { accountId }, ...differenceOf(account, changed) }),
+    ops: auditOps(context, by, { targets: { accountId }, ...computeDifference(account, changed) }),
     due: dueAfter(account, changed, context.nowMs),
   }
 }

@@ -189,12 +189,12 @@ function placeAmong(
   { counts, together }: { counts: readonly number[]; together: number },
 ): number {
   for (let first = 0; first < shards.length; first += together) {
-    const shard = leastOf(shards.slice(first, first + together), counts)
+    const shard = findLeastUsed(shards.slice(first, first + together), counts)
     if ((counts[shard] ?? 0) < ACCOUNTS_EACH) return shard
   }
-  return leastOf(shards, counts)
+  return findLeastUsed(shards, counts)
 }
 
-function leastOf(shards: readonly number[], counts: readonly number[]): number {
+function findLeastUsed(shards: readonly number[], counts: readonly number[]): number {
   return shards.reduce((least, shard) => ((counts[shard] ?? 0) < (counts[least] ?? 0) ? shard : least))
 }

@@ -15,7 +15,7 @@ import type { CommandType, Decision, Due, Fact, Op, States, TimerBody } from '..
 import { unlessDamaged } from '../../../cluster/sum.ts'
 import { LOG_RETENTION_MONTHS_MAX } from '../../../schemas/limits.ts'
 import { personCutoffMs } from '../../state/age.ts'
-import { DAY_MS, monthOf, monthOfName, monthStartMs } from '../../state/calendar.ts'
+import { computeMonth, DAY_MS, monthOfName, monthStartMs } from '../../state/calendar.ts'
 import { hashFraction } from '../../state/hash-fraction.ts'
 import { firstPersonsKey } from '../../state/keys.ts'
 import { type PeopleCounters, peopleDue, peopleOwner } from '../../state/log-retention.ts'
@@ -145,9 +145,9 @@ function keysOf(shard: number, body: TimerBody): readonly string[] {
 /** When the rows of another month can go. */
 function nextWalkMs(accountId: string, nowMs: number, months: number): number {
   const offsetMs = Math.floor(hashFraction(accountId) * DAY_MS)
-  if (months === LOG_RETENTION_MONTHS_MAX) return monthStartMs(monthOf(nowMs) + 1) + offsetMs
-  const month = monthOf(personCutoffMs(nowMs, months))
+  if (months === LOG_RETENTION_MONTHS_MAX) return monthStartMs(computeMonth(nowMs) + 1) + offsetMs
+  const month = computeMonth(personCutoffMs(nowMs, months))
   let dayMs = nowMs - (nowMs % DAY_MS) + DAY_MS
-  while (monthOf(personCutoffMs(dayMs, months)) === month) dayMs += DAY_MS
+  while (computeMonth(personCutoffMs(dayMs, months)) === month) dayMs += DAY_MS
   return dayMs + offsetMs
 }

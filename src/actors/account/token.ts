@@ -13,7 +13,7 @@ import { type NewKey, newKeyOps, revokedKeyOps, type StoredToken, unpackToken } 
 import { auditOpsOf } from '../../state/audit.ts'
 import { tokensKey } from '../../state/keys.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
-import { keyHolderOf, type TokenOrder, targetsOf, tokenOrderEntities } from '../authorization/token.ts'
+import { authorizeKeyHolder, type TokenOrder, targetsOf, tokenOrderEntities } from '../authorization/token.ts'
 import { keysTopic } from '../webhook/announce.ts'
 
 export interface CreateTokenBody extends TokenOrder {
@@ -34,7 +34,7 @@ export const createToken: CommandType<CreateTokenBody, TokenReply | Refused> = {
   counters: () => [],
   facts: () => [],
   decide(body, states, facts, context) {
-    const holder = keyHolderOf(body, states, { facts, context })
+    const holder = authorizeKeyHolder(body, states, { facts, context })
     if ('kind' in holder) return holder
     if (holder.keys.length >= LIVE_KEYS_MAX) return refuse('token_limit', { max: LIVE_KEYS_MAX })
     const { name, key } = body
@@ -70,7 +70,7 @@ export const revokeToken: CommandType<RevokeTokenBody, TokenReply | Refused> = {
   ],
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
-    const holder = keyHolderOf(body, states, { facts, context })
+    const holder = authorizeKeyHolder(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { tokenId } = body
     const packed = facts.field(tokensKey(shard, holder.ownerId), tokenId)

@@ -46,7 +46,7 @@ export function streamOrderEntities(order: StreamOrder): Ref[] {
 }
 
 /** Whose order it is; or the refusal of a key that is not live. */
-export function tenantOf(order: ServerKeyOrder, states: States, turn: Turn): Tenant | Refusal<Refused> | Need {
+export function authorizeTenant(order: ServerKeyOrder, states: States, turn: Turn): Tenant | Refusal<Refused> | Need {
   const { accountId, serverId } = order
   const account = states.get<AccountState | null>(accountRef(accountId))
   const server = states.get<ServerState | null>(serverRef(serverId))

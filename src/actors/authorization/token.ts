@@ -43,7 +43,7 @@ export function tokenOrderEntities({ accountId, serverId }: TokenOrder): Ref[] {
 }
 
 /** The owner that the order names; or its refusal: key not live, account closed, no such server of the account. */
-export function keyHolderOf(order: TokenOrder, states: States, turn: Turn): KeyHolder | Refusal<Refused> | Need {
+export function authorizeKeyHolder(order: TokenOrder, states: States, turn: Turn): KeyHolder | Refusal<Refused> | Need {
   const account = states.get<AccountState | null>(accountRef(order.accountId))
   const found = order.serverId === null ? null : states.get<ServerState | null>(serverRef(order.serverId))
   const server = shownServer(found, order.accountId)

@@ -10,7 +10,7 @@ import { serverRef } from '../../state/server.ts'
 import { listenersRef, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
 import type { Turn } from './proof.ts'
 import { type Refused, refuse } from './refusal.ts'
-import { refuseClosed, type ServerKeyOrder, type Tenant, tenantOf } from './stream.ts'
+import { authorizeTenant, refuseClosed, type ServerKeyOrder, type Tenant } from './stream.ts'
 
 export interface WebhookOrder extends ServerKeyOrder {
   readonly webhookId: string
@@ -33,7 +33,7 @@ export function webhookOrderCounters({ webhookId }: WebhookOrder): string[] {
 
 /** Account and server of an order, or its refusal: key not live, account closed. */
 export function holderOfOrder(order: ServerKeyOrder, states: States, turn: Turn): Tenant | Refusal<Refused> | Need {
-  const tenant = tenantOf(order, states, turn)
+  const tenant = authorizeTenant(order, states, turn)
   return 'kind' in tenant ? tenant : (refuseClosed(tenant) ?? tenant)
 }
 

@@ -57,7 +57,7 @@ export const orderBroadcast: CommandType<OrderBroadcastBody, BroadcastOrdered | 
   facts: () => [],
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
-    const found = openBroadcastOf(body, states, { facts, context })
+    const found = findOpenBroadcast(body, states, { facts, context })
     if ('kind' in found) return found
     const { streamId, broadcastId, accountId } = found
     const progress = states.counter<Progress>(broadcastOwner(broadcastId)) ?? NO_PROGRESS
@@ -111,7 +111,7 @@ export const orderBroadcast: CommandType<OrderBroadcastBody, BroadcastOrdered | 
   },
 }
 
-function openBroadcastOf(
+function findOpenBroadcast(
   body: OrderBroadcastBody,
   states: States,
   turn: Turn,

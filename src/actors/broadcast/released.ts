@@ -16,7 +16,7 @@ import { type BucketRow, fileChunksOf, keepSharedOps, packListed } from '../../s
 import { monthName } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
 import { BODY_PART, contentOps } from '../../state/message/content-part.ts'
-import { packHead, spellingsOf } from '../../state/message/head.ts'
+import { collectSpellings, packHead } from '../../state/message/head.ts'
 import { acceptedRow, countInHour, DEFAULT_STREAM } from '../../state/message/hour-count.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
 import { packLogEntry } from '../../state/message/log-entry.ts'
@@ -215,7 +215,7 @@ function packOwnHead(
     headers: {},
     attachments: [],
     stored: null,
-    spellings: spellingsOf('', [{ address }]),
+    spellings: collectSpellings('', [{ address }]),
     raw: null,
     broadcast: { broadcastId, contentId, fileChunks: fileChunksOf(parts) },
   })

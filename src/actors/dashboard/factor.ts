@@ -53,7 +53,7 @@ export const takeStep: CommandType<TakeStepBody, { readonly kind: 'taken' } | Re
     if (user === null || user.password !== expects.password) return refuse('sign_in_failed')
     const changes = changesOfUse(user, shown, nowMs)
     if (changes === null || isTaken(facts, shard, { step, nowMs })) return refuse('sign_in_failed')
-    return { kind: 'done', reply: { kind: 'taken' }, ops: writesOf(shard, { userId, changes, step, nowMs }) }
+    return { kind: 'done', reply: { kind: 'taken' }, ops: makeWrites(shard, { userId, changes, step, nowMs }) }
   },
 }
 
@@ -128,7 +128,7 @@ export const changeFactors: CommandType<ChangeFactorsBody, FactorsChanged | Refu
     const refused = refuseChange(user, body)
     if (refused !== null) return refused
     if (isTaken(facts, shard, { step, nowMs })) return refuse('sign_in_failed')
-    const changed = changesOf(user, change, context)
+    const changed = decideChanges(user, change, context)
     if (changed === null) return refuse('not_found')
     const isLast = !hasFactor({ ...user, ...changed })
     if (isLast && !body.mayBeLast) return refuse('second_factor_required')
@@ -144,7 +144,7 @@ export const changeFactors: CommandType<ChangeFactorsBody, FactorsChanged | Refu
         takesCodes,
         ended: hasFactor(user) ? [] : others,
       },
-      ops: writesOf(shard, { userId, changes, step, nowMs }),
+      ops: makeWrites(shard, { userId, changes, step, nowMs }),
       due: userNoticeDues(change.kind, userId, nowMs),
     }
   },
@@ -163,7 +163,11 @@ function refuseChange(
 }
 
 /** Null: there is no such factor. */
-function changesOf(user: User, change: FactorChange, context: Pick<Context, 'nowMs' | 'newId'>): Partial<User> | null {
+function decideChanges(
+  user: User,
+  change: FactorChange,
+  context: Pick<Context, 'nowMs' | 'newId'>,
+): Partial<User> | null {
   switch (change.kind) {
     case 'totp':
       return { totp: change.sealed, totpStep: change.step }
@@ -199,7 +203,7 @@ function isTaken(facts: Facts, shard: number, of: { readonly step: Step | null; 
   return step.endsAtMs <= nowMs || facts.field(stepFact(shard, step).key, 'used') !== null
 }
 
-function writesOf(
+function makeWrites(
   shard: number,
   of: {
     readonly userId: string

@@ -62,7 +62,7 @@ export const changeMember: CommandType<ChangeMemberBody, MemberReply | Refused> 
     const packed = members.get(userId)
     if (packed === undefined) return refuse('not_found')
     const before = unpackMember(packed)
-    if (before.level === 'a' && level !== 'a' && administratorsOf(members) === 1) return refuse('last_administrator')
+    if (before.level === 'a' && level !== 'a' && countAdministrators(members) === 1) return refuse('last_administrator')
     const key = membersKey(shard, accountId)
     const member = { ...before, level: level ?? before.level }
     const op: Op =
@@ -159,7 +159,7 @@ export const sendInvitation: CommandType<InvitationOrder & { readonly linkId: st
   counters: () => [],
   facts: ({ accountId }, _states, { shard }) => [invitationsFact(shard, accountId)],
   decide(body, states, facts, context) {
-    const found = invitationOf(body, states, { facts, context })
+    const found = findInvitation(body, states, { facts, context })
     if ('kind' in found) return found
     const { shard, nowMs } = context
     const { accountId, invitationId, linkId } = body
@@ -181,14 +181,14 @@ export const withdrawInvitation: CommandType<InvitationOrder, { readonly kind: '
   counters: () => [],
   facts: ({ accountId }, _states, { shard }) => [invitationsFact(shard, accountId)],
   decide(body, states, facts, context) {
-    const found = invitationOf(body, states, { facts, context })
+    const found = findInvitation(body, states, { facts, context })
     if ('kind' in found) return found
     const key = invitationsKey(context.shard, body.accountId)
     return { kind: 'done', reply: { kind: 'withdrawn' }, ops: [{ key, write: 'HDEL', args: [body.invitationId] }] }
   },
 }
 
-function invitationOf(
+function findInvitation(
   body: InvitationOrder,
   states: States,
   turn: { facts: Facts; context: Context },
@@ -232,6 +232,6 @@ export function refusePeople(
   return account.status === 'closed' ? refuse('account_not_active') : null
 }
 
-function administratorsOf(members: ReadonlyMap<string, string>): number {
+function countAdministrators(members: ReadonlyMap<string, string>): number {
   return [...members.values()].filter((packed) => unpackMember(packed).level === 'a').length
 }

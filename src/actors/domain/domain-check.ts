@@ -42,7 +42,7 @@ import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } fro
 import { type Refused, refuse } from '../authorization/refusal.ts'
 import { wakeDue } from '../broadcast/running.ts'
 import { checkTimerItem, domainOfTimer, nextCheckDue } from './check-schedule.ts'
-import { administratorsFact, noticeDues, noticeOf } from './notice.ts'
+import { administratorsFact, decideNotice, noticeDues } from './notice.ts'
 
 export const CHECK_LANE = 'check'
 
@@ -142,7 +142,7 @@ export function recordFinding(
   const checked = checkedDomain({ ...domain, ...switched }, found, nowMs)
   if (checked === null) return isUndecided(found) ? undecided(domain, context) : unchanged(domain)
   const after = settled({ ...decided(domain), ...switched, ...checked })
-  const notice = noticeOf(domain, after)
+  const notice = decideNotice(domain, after)
   const fact = administratorsFact(shard, domain.accountId)
   if (notice !== null && !facts.has(fact)) return { kind: 'need', facts: [fact] }
   const told = notice === null ? [] : noticeDues(notice, after, { administrators: facts.hash(fact.key), nowMs })

@@ -81,7 +81,7 @@ interface NoticeItem {
 }
 
 /** The notice for a change of a domain's state; null for no notice. */
-export function noticeOf(before: DomainState, after: DomainState): NoticeKind | null {
+export function decideNotice(before: DomainState, after: DomainState): NoticeKind | null {
   if (!before.verified) return null
   if (!after.verified) return 'ended'
   return before.failingSinceMs === null && after.failingSinceMs !== null ? 'warning' : null

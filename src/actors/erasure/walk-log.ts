@@ -18,7 +18,7 @@ import type { Entry, Fact, Ref } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
 import { type ErasureWalk, type WalkPlace, withTold } from '../../state/erasure.ts'
 import { byPersonKey, segmentsKey } from '../../state/keys.ts'
-import { type LogEntry, logEntryOf } from '../../state/message/log-entry.ts'
+import { type LogEntry, parseLogEntry } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, postsPerson } from '../../state/message/posting.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { coldDue } from '../../state/message/sealed.ts'
@@ -141,7 +141,7 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
   // are not counted again.
   if (rows.isSealed(facts)) return eraseSealed(step, [segment], place)
   const looked = facts.range(fact)
-  const candidates = candidatesOf(step, segment, looked).slice(0, STEP_MESSAGES)
+  const candidates = findCandidates(step, segment, looked).slice(0, STEP_MESSAGES)
   const next = (erased: number): WalkPlace => {
     const last = candidates[erased - 1]
     const isCut = erased < candidates.length || candidates.length === STEP_MESSAGES
@@ -162,13 +162,13 @@ function isOfPerson({ sender, recipients }: LogEntry, number: number): boolean {
   return sender === number || recipients.includes(number)
 }
 
-function candidatesOf({ walk, context }: ServerStep, segment: string, entries: readonly Entry[]): Candidate[] {
+function findCandidates({ walk, context }: ServerStep, segment: string, entries: readonly Entry[]): Candidate[] {
   const { number } = walk
   const isPosted = isPostedFor(walk, segment)
   return entries.flatMap((one): Candidate[] => {
     const at = { entryId: one.id, messageId: idOfEntry(one.id, context.shard) }
     if (isPosted) return postsPerson(one, number) ? [{ ...at, entry: null }] : []
-    const entry = logEntryOf(one)
+    const entry = parseLogEntry(one)
     return entry !== null && isOfPerson(entry, number) ? [{ ...at, entry }] : []
   })
 }

@@ -23,7 +23,7 @@ import { type ErasureWalk, type ToldSpan, type WalkPlace, withTold } from '../..
 import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/keys.ts'
 import { RECEIVED_DAYS } from '../../state/object-name.ts'
 import { type ContentHead, contentHeadKey, namesPerson, unpackContentHead } from '../../state/received/content-head.ts'
-import { type ReceivedEntry, receivedEntryOf } from '../../state/received/entry.ts'
+import { parseReceivedEntry, type ReceivedEntry } from '../../state/received/entry.ts'
 import { formatLookItem, lookLane } from '../../state/received/look-item.ts'
 import { type ReceivedStanding, unpackStanding } from '../../state/received/standing.ts'
 import { hasPostings, segmentEndMs } from '../../state/segment.ts'
@@ -109,12 +109,12 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
   const fact = rangeFact(context.shard, step, segment)
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
   const entries = facts.range(fact)
-  const messages = messagesOf(step, entries).slice(0, STEP_MESSAGES)
+  const messages = findMessages(step, entries).slice(0, STEP_MESSAGES)
   const cut = messages.length === STEP_MESSAGES ? messages.at(-1)?.entryId : undefined
   const last = cut ?? (entries.length === fact.count ? entries.at(-1)?.id : undefined)
   const next: WalkPlace =
     last === undefined ? { ...place, segment: null, after: '' } : { ...place, after: entryIdAfter(last) }
-  return eraseOf(step, { segment, messages, next })
+  return makeErase(step, { segment, messages, next })
 }
 
 /** A step in the postings of a segment; behind the last one is the log of the days for which content is kept. */
@@ -127,11 +127,11 @@ function walkPostings(step: ServerStep, segment: string): StepResult {
   const behind: WalkPlace =
     segmentEndMs(segment) <= fromMs ? { ...place, segment: null } : { ...place, after: `${fromMs}-0` }
   const next = posted === null ? behind : { ...place, posted }
-  return eraseOf(step, { segment, messages: messagesOf(step, entries), next })
+  return makeErase(step, { segment, messages: findMessages(step, entries), next })
 }
 
 /** Erases those of a segment's messages that are the person's. Takes the next position of the walk. */
-function eraseOf(
+function makeErase(
   step: ServerStep,
   { segment, messages, next }: { segment: string; messages: readonly Message[]; next: WalkPlace },
 ): StepResult {
@@ -193,11 +193,11 @@ function isOfPerson(
 }
 
 /** Messages that may have content, or a text after a plus sign. */
-function messagesOf({ server, erasureId, context }: ServerStep, entries: readonly Entry[]): Message[] {
+function findMessages({ server, erasureId, context }: ServerStep, entries: readonly Entry[]): Message[] {
   const { shard } = context
   const { serverId } = server
   return entries.flatMap((one): Message[] => {
-    const entry = receivedEntryOf(one)
+    const entry = parseReceivedEntry(one)
     if (entry === null) return []
     const messageId = idOfEntry(one.id, shard)
     if (entry.plusHash === null && msOf(messageId) < keptFromMs(erasureId)) return []

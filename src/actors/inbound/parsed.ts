@@ -18,7 +18,7 @@ import { nextRoundAtMs } from '../../mail/authenticate/rounds.ts'
 import { HOUR_MS, MINUTE_MS, monthName } from '../../state/calendar.ts'
 import { namingFacts, PersonNumbers, unreadPersons } from '../../state/person/person.ts'
 import type { ContentHead } from '../../state/received/content-head.ts'
-import { receivedEntryOf, receivedFact } from '../../state/received/entry.ts'
+import { parseReceivedEntry, receivedFact } from '../../state/received/entry.ts'
 import { type JudgeRound, judgeDue } from '../../state/received/judge-item.ts'
 import { accountOfParseLane, type ReceivedPlace, readParseItem } from '../../state/received/parse-item.ts'
 import { fromPostingOps } from '../../state/received/posting.ts'
@@ -84,7 +84,7 @@ export const parseOutcome: CommandType<OutcomeBody<ParseOutcome>, null> = {
     const place = readParseItem(item)
     const { standing, head } = rowsIn(facts, shard, place)
     const entry = facts.range(receivedFact(shard, place))[0]
-    const message = entry === undefined ? null : receivedEntryOf(entry)
+    const message = entry === undefined ? null : parseReceivedEntry(entry)
     const unwanted = parsed.parsedId === null ? [] : [unlinkReceivedDue(context, place.serverId, parsed.parsedId)]
     if (standing === null || message === null || standing.isParsed)
       return { kind: 'done', reply: null, done, due: unwanted }

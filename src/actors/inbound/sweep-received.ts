@@ -29,7 +29,7 @@ import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/
 import { deleteOps } from '../../state/message/row.ts'
 import { RECEIVED_DAYS } from '../../state/object-name.ts'
 import { contentHeadKey, unpackContentHead } from '../../state/received/content-head.ts'
-import { receivedEntryOf } from '../../state/received/entry.ts'
+import { parseReceivedEntry } from '../../state/received/entry.ts'
 import { receivedPostingKeys, receivedSegmentKeys } from '../../state/received/posting.ts'
 import { type ReceivedCounters, receivedOwner } from '../../state/received/sweep-cursor.ts'
 import { segmentAfterFact, segmentAtFact, segmentEndMs } from '../../state/segment.ts'
@@ -89,7 +89,7 @@ export const sweepReceived: CommandType<TimerBody, null> = {
     if (at === undefined) return goOn(step, after)
     const fact = entriesFact(step, at[0], from)
     if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
-    const messages = messagesOf(facts.range(fact), { step, segment: at[0] })
+    const messages = findMessages(facts.range(fact), { step, segment: at[0] })
     if (messages.length === 0) return goOn(step, after)
     const streams = [...new Set(messages.map(({ streamId }) => streamId))].map(streamRef)
     const heads = messages.map(({ key, short }): Fact => ({ read: 'fields', key, fields: [short] }))
@@ -177,9 +177,9 @@ interface Message {
   readonly key: string
 }
 
-function messagesOf(entries: readonly Entry[], { step }: { step: Step; segment: string }): Message[] {
+function findMessages(entries: readonly Entry[], { step }: { step: Step; segment: string }): Message[] {
   return entries.flatMap((entry) => {
-    const streamId = unlessDamaged(() => receivedEntryOf(entry))?.streamId
+    const streamId = unlessDamaged(() => parseReceivedEntry(entry))?.streamId
     if (streamId === undefined) return []
     const messageId = idOfEntry(entry.id, step.shard)
     const key = contentHeadKey(step.shard, step.serverId, messageId)

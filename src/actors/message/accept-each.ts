@@ -40,7 +40,7 @@ export function judgeEach(
   for (const [place, message] of turn.body.messages.entries()) {
     const own = message.recipients.length
     const alone = only(turn, [place], own)
-    const refusal = refusalOf(alone, steps)
+    const refusal = findRefusal(alone, steps)
     if (refusal !== null) {
       refused.push({ place, code: refusal.code, extra: refusal.extra })
       continue
@@ -53,7 +53,7 @@ export function judgeEach(
       if (limit.period === 'month' && cappedRecipients === 0) cappedRecipients = own
       continue
     }
-    const full = message.sendAtMs === null ? null : refusalOf(only(turn, [...places, place], requested), [last])
+    const full = message.sendAtMs === null ? null : findRefusal(only(turn, [...places, place], requested), [last])
     if (full !== null) {
       refused.push({ place, code: full.code, extra: full.extra })
       continue
@@ -64,7 +64,7 @@ export function judgeEach(
   return { turn: only(turn, places, requested), refused, cappedRecipients }
 }
 
-function refusalOf(turn: SendTurn, steps: readonly Step[]): Refused | null {
+function findRefusal(turn: SendTurn, steps: readonly Step[]): Refused | null {
   for (const step of steps) {
     const decision = step(turn)
     if (decision?.kind === 'refuse' && isRefused(decision.answer)) return decision.answer

@@ -18,7 +18,7 @@ import { sendingRow, unpackSending } from '../../state/domain.ts'
 import { segmentsKey, sendingKey } from '../../state/keys.ts'
 import { BODY_PART, contentOps, inlineParts } from '../../state/message/content-part.ts'
 import { suppressedNotes } from '../../state/message/end.ts'
-import { packHead, spellingsOf } from '../../state/message/head.ts'
+import { collectSpellings, packHead } from '../../state/message/head.ts'
 import { acceptedRow, type Counted, countInHour, DEFAULT_STREAM } from '../../state/message/hour-count.ts'
 import { recordOps } from '../../state/message/idempotency.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
@@ -332,7 +332,7 @@ function packItemHead(item: SendItem): string {
   const at = item.sendAtMs === null ? {} : { sendAtMs: item.sendAtMs }
   const recipientNames: (string | null)[] = []
   for (const { name } of recipients) recipientNames.push(name)
-  const spellings = spellingsOf(from.address, recipients)
+  const spellings = collectSpellings(from.address, recipients)
   const { name: senderName } = from
   return packHead({
     subject,

@@ -85,7 +85,7 @@ function reachedCaps(turn: Turn, taken: number, refused: number): CapEvent[] {
 
 function tell(turn: Turn, news: readonly CapEvent[]) {
   const announcement = announceCaps(
-    news.map(({ event, limit }) => newsOf(turn, event, limit)),
+    news.map(({ event, limit }) => decideNews(turn, event, limit)),
     turn,
   )
   if (announcement.kind === 'need') return announcement
@@ -103,7 +103,7 @@ function tell(turn: Turn, news: readonly CapEvent[]) {
   return { staged: announcement.staged, account, server }
 }
 
-function newsOf(turn: Turn, event: CapEventName, { scope, limit, used }: Limit): CapNews {
+function decideNews(turn: Turn, event: CapEventName, { scope, limit, used }: Limit): CapNews {
   const { account, server, requested, context } = turn
   const taken = event === 'cap_warning' ? used + requested : used
   const reference = { kind: 'cap', event, scope, cap: limit, used: taken, occurredAtMs: context.nowMs } as const

@@ -100,12 +100,12 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const again = waitsAgain(delivery)
     if (again !== null) return again
     const attempts = attemptsAfter(delivery)
-    const event = eventOf(delivery, attempts)
+    const event = decideEvent(delivery, attempts)
     if (event === null) return NOTHING
-    const told = [event.event, ...complaintOf(body.outcome, event.event)]
+    const told = [event.event, ...decideComplaint(body.outcome, event.event)]
     const turn = { states, facts, context }
     const listed = suppressTold(turn, { item, told, hmac: body.outcome?.hmac ?? null })
-    const announcement = announceMessages(newsOf(item, told, state.events.length), turn)
+    const announcement = announceMessages(announceOutcome(item, told, state.events.length), turn)
     const { streamId, classification: deferralClass } = body.outcome ?? {}
     const figures = figuresAfter(item, { told, before: state.events, streamId, deferralClass }, turn)
     if ('kind' in listed || 'kind' in figures || announcement.kind === 'need')
@@ -160,7 +160,7 @@ function outcomeCounters({ serverId, broadcastStreamId }: AttemptItem): string[]
 }
 
 /** The complaint that follows a simulated delivery at once. */
-function complaintOf(outcome: AttemptOutcome | null, { event, occurredAtMs }: StatusEvent): StatusEvent[] {
+function decideComplaint(outcome: AttemptOutcome | null, { event, occurredAtMs }: StatusEvent): StatusEvent[] {
   const feedbackType = outcome?.complaint
   if (feedbackType === undefined || event !== 'delivered') return []
   return [{ event: 'spam_complaint', occurredAtMs, feedbackType }]
@@ -215,7 +215,7 @@ function outcomeFacts(shard: number, item: AttemptItem, states: States): Fact[] 
 }
 
 /** The events to announce, by their place among those of the recipient. */
-export function newsOf(
+export function announceOutcome(
   { serverId, segment, messageId, recipient }: AttemptItem,
   told: readonly StatusEvent[],
   first: number,
@@ -273,7 +273,7 @@ function classOfDeferral(code: number, response: string): string {
 }
 
 /** The event that the outcome adds to the recipient, and the time of the next attempt; null if it does not count. */
-function eventOf(turn: DeliveryTurn, attempts: number): { event: StatusEvent; nextAtMs: number | null } | null {
+function decideEvent(turn: DeliveryTurn, attempts: number): { event: StatusEvent; nextAtMs: number | null } | null {
   const { body, nowMs } = turn
   const { outcome } = body
   if (outcome === null) return { event: failedEvent(nowMs), nextAtMs: null }

@@ -8,7 +8,7 @@
 import type { Context, Due, Op } from '../../../cluster/behaviour.ts'
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { contentKey } from '../../state/keys.ts'
-import { attachmentEndOps, BODY_PART, bodyPlace, chunksOf, rawEndOps } from '../../state/message/content-part.ts'
+import { attachmentEndOps, BODY_PART, bodyPlace, countChunks, rawEndOps } from '../../state/message/content-part.ts'
 import type { Head } from '../../state/message/head.ts'
 import { deleteOps } from '../../state/message/row.ts'
 import { unlinkBodyDue, unlinkFilesDue } from './unlink.ts'
@@ -32,7 +32,7 @@ export interface BodyEnd {
 
 /** The text of a body can have this many times the bytes of the message, as Latin-1 becomes UTF-8. */
 const BODY_GROWTH = 3
-const BODY_CHUNKS_MAX = chunksOf(MESSAGE_BYTES_MAX)
+const BODY_CHUNKS_MAX = countChunks(MESSAGE_BYTES_MAX)
 
 /** The writes and removals of one body. */
 export function endBody(context: Pick<Context, 'shard' | 'nowMs'>, message: BodyOwner): BodyEnd {
@@ -86,5 +86,5 @@ function unlinks(shard: number, contentId: string, chunks: number): Op[] {
 function bodyChunks({ head, sizeBytes }: BodyOwner): number {
   // Content stored in addition to objects, and individual values of a broadcast, are small.
   if (head.stored !== null || head.broadcast !== null) return 1
-  return sizeBytes === null ? BODY_CHUNKS_MAX : Math.min(BODY_CHUNKS_MAX, chunksOf(sizeBytes * BODY_GROWTH))
+  return sizeBytes === null ? BODY_CHUNKS_MAX : Math.min(BODY_CHUNKS_MAX, countChunks(sizeBytes * BODY_GROWTH))
 }

@@ -10,13 +10,13 @@
 
 import type { Need, Op } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
-import { BY_GROUP, groupOwner, groupsOf } from '../../state/message/group-count.ts'
+import { BY_GROUP, computeGroups, groupOwner } from '../../state/message/group-count.ts'
 import { groupFacts, groupOps } from '../../state/message/group-rows.ts'
 import {
   type Counted,
+  classifyEvent,
   countInHour,
   DEFAULT_STREAM,
-  figureOf,
   hourOwner,
   rowOf,
 } from '../../state/message/hour-count.ts'
@@ -62,16 +62,16 @@ export function figuresAfter(item: AttemptItem, input: FiguresInput, turn: Suppr
   const countedOf = (event: StatusEvent) =>
     item.sendAtMs !== null && event.event === 'bounced' && event.status === 'suppressed'
       ? 'suppressed'
-      : figureOf(event, before)
+      : classifyEvent(event, before)
   const rows = told.flatMap((event) => countedOf(event) ?? []).map(rowOf)
   if (rows.length === 0) return NOTHING
-  const stream = streamOf(item, input.streamId, turn)
+  const stream = findStream(item, input.streamId, turn)
   if (stream === null) return NOTHING
   if (typeof stream !== 'string') return stream
   const counted = rows.map((figures) => ({ stream, figures }))
   const acceptedAtMs = Math.max(msOf(item.messageId), item.sendAtMs ?? 0)
   const deferralClass = input.deferralClass ?? null
-  const groups = groupsOf({ told, before, stream, test: isTestSegment(item.segment), deferralClass, acceptedAtMs })
+  const groups = computeGroups({ told, before, stream, test: isTestSegment(item.segment), deferralClass, acceptedAtMs })
   return written(item.serverId, { counted, groups }, turn)
 }
 
@@ -105,7 +105,7 @@ function written(
 }
 
 /** The stream of a recipient among those of a counter; null if the message has left the log, and is past its age. */
-function streamOf(
+function findStream(
   item: AttemptItem,
   told: string | undefined,
   { states, facts, context }: SuppressTurn,

@@ -13,7 +13,7 @@
 import type { CommandType, Context, Done, States } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { BOUNCE_DAYS_MAX } from '../../../schemas/limits.ts'
-import { meaningOf } from '../../mail/report/arf.ts'
+import { classifyFeedback } from '../../mail/report/arf.ts'
 import type { Dsn } from '../../mail/report/dsn.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { endNotes } from '../../state/message/end.ts'
@@ -28,7 +28,7 @@ import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import { isPastLog } from '../authorization/log-age.ts'
 import { NO_WRITES, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
-import { bothNeeds, newsOf } from './delivery-outcome.ts'
+import { announceOutcome, bothNeeds } from './delivery-outcome.ts'
 import { figuresAfter, figuresOwners } from './figures.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { mayBeSealed, thaw } from './thaw.ts'
@@ -79,11 +79,11 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     const state = unpackStatus(packed, msOf(item.messageId))
     const head = rows.head(facts, item.short)
     const isErased = hmac === null || (head !== null && isErasedHead(unpackHead(head, 0)))
-    const event = eventOf(report, { item, state, nowMs: context.nowMs, isErased })
+    const event = decideEvent(report, { item, state, nowMs: context.nowMs, isErased })
     if (typeof event === 'string') return answer(event)
     const turn = { states, facts, context }
     const listed = listFor(event, hmac, { item, turn })
-    const announcement = announceMessages(newsOf(item, [event], state.events.length), turn)
+    const announcement = announceMessages(announceOutcome(item, [event], state.events.length), turn)
     const figures = figuresAfter(item, { told: [event], before: state.events }, turn)
     if ('kind' in listed || 'kind' in figures || announcement.kind === 'need')
       return bothNeeds(listed, figures, announcement)
@@ -122,10 +122,10 @@ interface Judged {
 }
 
 /** The event that a report adds to a recipient, or why it adds none. */
-function eventOf(report: Report, { item, state, nowMs, isErased }: Judged): StatusEvent | 'ignored' | 'open' {
+function decideEvent(report: Report, { item, state, nowMs, isErased }: Judged): StatusEvent | 'ignored' | 'open' {
   if (report.kind === 'complaint') {
     const { feedbackType } = report
-    const meaning = meaningOf(feedbackType ?? '')
+    const meaning = classifyFeedback(feedbackType ?? '')
     // A recipient who leaves a list still gets receipts.
     if (meaning === 'none' || (meaning === 'opt-out' && item.broadcastStreamId === null)) return 'ignored'
     if (state.status === 'suppressed' || state.events.some(({ event }) => event === 'spam_complaint')) return 'ignored'

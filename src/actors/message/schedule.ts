@@ -32,7 +32,7 @@ import { packStatus, statusField, unpackStatus } from '../../state/message/statu
 import { changeScheduled } from '../../state/scheduled.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
-import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../authorization/token.ts'
+import { authorizeKeyHolder, type TokenOrder, tokenOrderEntities } from '../authorization/token.ts'
 import { endFiles } from './end-content.ts'
 import { isUnderWay } from './operate-queue.ts'
 import { sendTimeFault } from './send-time.ts'
@@ -78,7 +78,7 @@ export const orderScheduled: CommandType<OrderScheduledBody, OrderScheduledReply
     ...sealedReads(shard, body, states),
   ],
   decide(body, states, facts, context): Decided {
-    const holder = keyHolderOf(body, states, { facts, context })
+    const holder = authorizeKeyHolder(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { message, sendAtMs, test } = body
     const rows = rowsOf(context.shard, body)
@@ -89,7 +89,7 @@ export const orderScheduled: CommandType<OrderScheduledBody, OrderScheduledReply
     if (fault !== null) return refuse('invalid_request', { sendAt: fault })
     const head = unpackHead(packed, message.lanes.length)
     if (head.sendAtMs === undefined) return refuse('message_not_scheduled')
-    const stage = stageOf(facts, context, body)
+    const stage = findStage(facts, context, body)
     if (stage === 'cancelled' && sendAtMs === null) return { kind: 'done', reply: { kind: 'ordered' } }
     if (stage !== 'waiting') return refuse('message_not_scheduled')
     if (head.sendAtMs !== message.sendAtMs) return { kind: 'done', reply: { kind: 'changed' } }
@@ -117,7 +117,7 @@ interface WaitingItem {
 }
 
 /** Whether the message still waits: whole, or cancelled before, or an attempt has begun. */
-function stageOf(facts: Facts, { shard }: Context, body: OrderScheduledBody): 'waiting' | 'cancelled' | 'begun' {
+function findStage(facts: Facts, { shard }: Context, body: OrderScheduledBody): 'waiting' | 'cancelled' | 'begun' {
   const { key, fields } = statusFact(shard, body)
   const acceptedAtMs = msOf(body.message.messageId)
   const states = fields.map((field) => unpackStatus(facts.field(key, field), acceptedAtMs))

@@ -48,7 +48,7 @@ import {
   tokensKey,
 } from '../../state/keys.ts'
 import { type PeopleCounters, peopleDue, peopleOwner } from '../../state/log-retention.ts'
-import { logEntryOf } from '../../state/message/log-entry.ts'
+import { parseLogEntry } from '../../state/message/log-entry.ts'
 import { packOwner } from '../../state/message/packed.ts'
 import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
 import { contentDue, shortContentDays } from '../../state/message/retention.ts'
@@ -329,7 +329,7 @@ function removeOldest(
   const statuses: string[] = []
   for (const entry of entries) {
     const short = shortId(idOfEntry(entry.id, shard))
-    const message = unlessDamaged(() => logEntryOf(entry))
+    const message = unlessDamaged(() => parseLogEntry(entry))
     heads.push(short)
     if (message === null) continue
     for (const index of message.recipients.keys()) statuses.push(statusField(short, index))

@@ -38,7 +38,7 @@ import {
 } from '../suppression/click.ts'
 import { type SuppressTurn, suppressLeaver, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
-import { bothNeeds, newsOf } from './delivery-outcome.ts'
+import { announceOutcome, bothNeeds } from './delivery-outcome.ts'
 import { figuresAfter, figuresOwners } from './figures.ts'
 import { countersAfterAttempt } from './segment-growth.ts'
 import { mayBeSealed, thaw } from './thaw.ts'
@@ -75,7 +75,7 @@ export const unsubscribe: CommandType<UnsubscribeBody, UnsubscribeReply> = {
   decide(body, states, facts, context): Decision<UnsubscribeReply> {
     const { shard, nowMs } = context
     const clicker = clickerOf(body)
-    const place = placeOf(clicker.item, { states, facts, context })
+    const place = findPlace(clicker.item, { states, facts, context })
     if (typeof place !== 'string') return place
     if (place === 'gone') return { kind: 'done', reply: { kind: 'gone' } }
     if (isListed(facts, shard, clicker)) return { kind: 'done', reply: { kind: 'listed' } }
@@ -104,7 +104,7 @@ export const undoUnsubscribe: CommandType<ClickBody, UndoReply> = {
   decide(body, states, facts, context): Decision<UndoReply> {
     const { shard } = context
     const clicker = clickerOf(body)
-    const place = placeOf(clicker.item, { states, facts, context })
+    const place = findPlace(clicker.item, { states, facts, context })
     if (typeof place !== 'string') return place
     if (place === 'gone') return { kind: 'done', reply: { kind: 'gone' } }
     if (isListed(facts, shard, clicker)) return { kind: 'done', reply: { kind: 'late' } }
@@ -130,7 +130,7 @@ export const settleClick: CommandType<TimerBody, null> = {
   decide(body, states, facts, context): Decision<null> {
     const { shard, nowMs } = context
     const { source, hmac, item } = parseClick(body.item)
-    const place = placeOf(item, { states, facts, context })
+    const place = findPlace(item, { states, facts, context })
     if (typeof place !== 'string') return place
     if (place === 'gone' || isListed(facts, shard, { hmac, item })) return NOTHING
     if (place === 'left') return settleLeft({ hmac, item }, { states, facts, context })
@@ -146,7 +146,7 @@ export const settleClick: CommandType<TimerBody, null> = {
     const event: StatusEvent = { event: 'unsubscribed', occurredAtMs: nowMs, source }
     const turn = { states, facts, context }
     const listed = suppressRecipient(turn, { item, hmac, reason: 'unsubscribe', code: null, response: null })
-    const announcement = announceMessages(newsOf(item, [event], state.events.length), turn)
+    const announcement = announceMessages(announceOutcome(item, [event], state.events.length), turn)
     const figures = figuresAfter(item, { told: [event], before: state.events }, turn)
     if ('kind' in listed || 'kind' in figures || announcement.kind === 'need')
       return bothNeeds(listed, figures, announcement)
@@ -173,7 +173,7 @@ const NOTHING = { kind: 'done', reply: null } as const
 /**
  * The place of a click's message: in the log; no longer in it, though its links still work; or gone with its links.
  */
-function placeOf(item: AttemptItem, turn: SuppressTurn): 'log' | 'left' | 'gone' | Need {
+function findPlace(item: AttemptItem, turn: SuppressTurn): 'log' | 'left' | 'gone' | Need {
   const isPast = isLeftSegment(item.segment) || isPastLog(item, turn)
   if (typeof isPast !== 'boolean') return isPast
   if (!isPast) return 'log'

@@ -34,7 +34,7 @@ import { contentExpiresAtMs } from '../../state/age.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
 import { headWithoutPack, isErasedHead, unpackHead } from '../../state/message/head.ts'
-import { type LogEntry, logEntryOf } from '../../state/message/log-entry.ts'
+import { type LogEntry, parseLogEntry } from '../../state/message/log-entry.ts'
 import {
   CONTENT_TIMER,
   type ContentOwners,
@@ -174,7 +174,7 @@ function forgetSome(
   const { server, owners, days, shard, nowMs } = step
   const logged = entries.flatMap((entry): Logged[] => {
     const messageId = idOfEntry(entry.id, shard)
-    const found = unlessDamaged(() => logEntryOf(entry))
+    const found = unlessDamaged(() => parseLogEntry(entry))
     return found === null ? [] : [{ messageId, short: shortId(messageId), entry: found }]
   })
   const streamOf = ({ entry }: Logged) => entry.streamId ?? server.defaultStreamId

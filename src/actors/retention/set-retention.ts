@@ -14,7 +14,7 @@
 
 import type { CommandType, Op } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { auditOps, auditOpsOf, differenceOf, type OperatorAct } from '../../state/audit.ts'
+import { auditOps, auditOpsOf, computeDifference, type OperatorAct } from '../../state/audit.ts'
 import { retentionKey } from '../../state/keys.ts'
 import { installationFact, installationMonths, MONTHS_FIELD } from '../../state/log-retention.ts'
 import { contentDue } from '../../state/message/retention.ts'
@@ -29,11 +29,11 @@ import {
   serverOrderEntities,
 } from '../authorization/server.ts'
 import {
+  authorizeTenant,
   refuseClosed,
   type StreamOrder,
   streamOfOrder,
   streamOrderEntities,
-  tenantOf,
 } from '../authorization/stream.ts'
 
 /** Any subset; null inherits the value. */
@@ -79,7 +79,7 @@ export const setAccountRetention: CommandType<SetAccountRetentionBody, Retention
     const { accountId, changes } = body
     const months = installationMonths(facts.field(retentionKey(context.shard), MONTHS_FIELD))
     const changed = { ...account, ...changes }
-    const ops: Op[] = auditOpsOf(context, body.by, { targets: { accountId }, ...differenceOf(account, changed) })
+    const ops: Op[] = auditOpsOf(context, body.by, { targets: { accountId }, ...computeDifference(account, changed) })
     const reply: RetentionReply = { kind: 'retention', months, account: changed, server: null, stream: null }
     if (Object.keys(changes).length === 0) return { kind: 'done', reply, ops }
     // The daily sweep of each of its servers finds the new value.
@@ -101,7 +101,7 @@ export const setServerRetention: CommandType<SetServerRetentionBody, RetentionRe
     const changed = { ...server, ...body.changes }
     const ops: Op[] = auditOpsOf(context, body.by, {
       targets: { accountId, serverId },
-      ...differenceOf(server, changed),
+      ...computeDifference(server, changed),
     })
     const reply: RetentionReply = { kind: 'retention', months: null, account, server: changed, stream: null }
     if (Object.keys(body.changes).length === 0) return { kind: 'done', reply, ops }
@@ -122,7 +122,7 @@ export const setStreamRetention: CommandType<SetStreamRetentionBody, RetentionRe
   counters: () => [],
   facts: () => [],
   decide(body, states, facts, context) {
-    const tenant = tenantOf(body, states, { facts, context })
+    const tenant = authorizeTenant(body, states, { facts, context })
     if ('kind' in tenant) return tenant
     const stream = streamOfOrder(body, states)
     // Whether the body is valid depends on the stream's kind, and this refusal comes before the account's state.
@@ -179,7 +179,9 @@ export const setInstallationRetention: CommandType<SetInstallationRetentionBody,
     const after = months === undefined ? before : months
     const change = { logRetentionMonths: before }
     const ops: Op[] =
-      by === null ? [] : auditOps(context, by, { targets: {}, ...differenceOf(change, { logRetentionMonths: after }) })
+      by === null
+        ? []
+        : auditOps(context, by, { targets: {}, ...computeDifference(change, { logRetentionMonths: after }) })
     if (after !== before && after === null) ops.push({ key, write: 'HDEL', args: [MONTHS_FIELD] })
     if (after !== before && after !== null) ops.push({ key, write: 'HSET', args: [MONTHS_FIELD, String(after)] })
     return { kind: 'done', reply: { kind: 'installation', logRetentionMonths: after }, ops }

@@ -97,10 +97,10 @@ export const prepareErase: CommandType<PrepareBody, EraseJob | null> = {
   name: 'prepare erase',
   frees: true,
   entities: () => [],
-  counters: ({ item }) => [erasureOwner(itemOf(item).erasureId)],
-  facts: ({ item }, _states, { shard }) => [new MessageRows(shard, itemOf(item)).sealedFact()],
+  counters: ({ item }) => [erasureOwner(parseItem(item).erasureId)],
+  facts: ({ item }, _states, { shard }) => [new MessageRows(shard, parseItem(item)).sealedFact()],
   decide({ lane, item }, states, facts, context): Decision<EraseJob | null> {
-    const order = itemOf(item)
+    const order = parseItem(item)
     const { serverId, segment, erasureId, step } = order
     const rows = new MessageRows(context.shard, order)
     const walk = states.counter<ErasureWalk>(erasureOwner(erasureId))
@@ -119,15 +119,15 @@ export const prepareErase: CommandType<PrepareBody, EraseJob | null> = {
 export const eraseOutcome: CommandType<OutcomeBody<EraseOutcome>, null> = {
   name: 'erase outcome',
   frees: true,
-  entities: ({ item }) => [serverRef(itemOf(item).serverId)],
-  counters: ({ item }) => [erasureOwner(itemOf(item).erasureId)],
+  entities: ({ item }) => [serverRef(parseItem(item).serverId)],
+  counters: ({ item }) => [erasureOwner(parseItem(item).erasureId)],
   facts({ item, outcome }, _states, { shard }) {
-    const rows = new MessageRows(shard, itemOf(item))
+    const rows = new MessageRows(shard, parseItem(item))
     if (outcome === null || !('messages' in outcome)) return [rows.sealedFact()]
     return [rows.sealedFact(), ...rowFacts(rows, shard, outcome.messages)]
   },
   decide({ lane, item, attempt, current, outcome }, states, facts, context) {
-    const order = itemOf(item)
+    const order = parseItem(item)
     const done = [{ lane, item }]
     const walk = states.counter<ErasureWalk>(erasureOwner(order.erasureId))
     const server = states.get<ServerState | null>(serverRef(order.serverId))
@@ -185,7 +185,7 @@ export const eraseOutcome: CommandType<OutcomeBody<EraseOutcome>, null> = {
   },
 }
 
-function itemOf(item: string): EraseItem {
+function parseItem(item: string): EraseItem {
   return readColdItem(item) as EraseItem
 }
 

@@ -58,9 +58,9 @@ export const prepareForget: CommandType<PrepareBody, ForgetJob | null> = {
   frees: true,
   entities: () => [],
   counters: () => [],
-  facts: ({ item }, _states, { shard }) => [new MessageRows(shard, itemOf(item)).sealedFact()],
+  facts: ({ item }, _states, { shard }) => [new MessageRows(shard, parseItem(item)).sealedFact()],
   decide({ item }, _states, facts, { shard }): Decision<ForgetJob | null> {
-    const { serverId, segment, from, toMs } = itemOf(item)
+    const { serverId, segment, from, toMs } = parseItem(item)
     const row = new MessageRows(shard, { serverId, segment }).sealed(facts)
     if (row === null || row.generation === 0) return { kind: 'done', reply: null }
     return { kind: 'done', reply: { act: 'forget', serverId, segment, row, from, toMs } }
@@ -70,12 +70,12 @@ export const prepareForget: CommandType<PrepareBody, ForgetJob | null> = {
 export const forgetOutcome: CommandType<OutcomeBody<ForgetOutcome>, null> = {
   name: 'forget outcome',
   frees: true,
-  entities: ({ item }) => [serverRef(itemOf(item).serverId)],
+  entities: ({ item }) => [serverRef(parseItem(item).serverId)],
   counters: () => [],
   facts: () => [],
   decide({ lane, item, attempt, current, outcome }, states, _facts, context): Decision<null> {
     const done = [{ lane, item }]
-    const order = itemOf(item)
+    const order = parseItem(item)
     const server = states.get<ServerState | null>(serverRef(order.serverId))
     if (outcome === null || server === null) return { kind: 'done', reply: null, done }
     if (outcome.result === 'away') {
@@ -83,7 +83,7 @@ export const forgetOutcome: CommandType<OutcomeBody<ForgetOutcome>, null> = {
       return { kind: 'done', reply: null, ...(current && { due: [{ lane, item, atMs }] }) }
     }
     const owners = ownersIn(states, server)
-    const messages = outcome.messages.flatMap((one) => unlessDamaged(() => endedOf(one, server, context.shard)) ?? [])
+    const messages = outcome.messages.flatMap((one) => unlessDamaged(() => findEnded(one, server, context.shard)) ?? [])
     const entities = [
       ...('missing' in owners ? [owners.missing] : []),
       ...missingStreams(
@@ -112,12 +112,12 @@ function stripDue(
   return [coldDue(accountOfColdLane(lane), { act: 'strip', serverId, segment, toMs }, nowMs + STRIP_MS)]
 }
 
-function itemOf(item: string): ForgetItem {
+function parseItem(item: string): ForgetItem {
   return readColdItem(item) as ForgetItem
 }
 
 /** A message of the object; none if it was erased. */
-function endedOf(
+function findEnded(
   { entryId, log, head, sizeBytes }: TouchedMessage,
   server: ServerState,
   shard: number,

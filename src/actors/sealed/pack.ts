@@ -98,11 +98,11 @@ export function packDue(accountId: string, { serverId, look }: { serverId: strin
 export function makePreparePack(hotDays: number | null): CommandType<PrepareBody, PackJob | null> {
   return {
     name: 'prepare pack',
-    entities: ({ item }) => [serverRef(itemOf(item).serverId)],
-    counters: ({ item }) => [packOwner(itemOf(item).serverId)],
+    entities: ({ item }) => [serverRef(parseItem(item).serverId)],
+    counters: ({ item }) => [packOwner(parseItem(item).serverId)],
     facts: () => [],
     decide({ item }, states, facts, context): Decision<PackJob | null> {
-      const { serverId, look } = itemOf(item)
+      const { serverId, look } = parseItem(item)
       const { shard, nowMs } = context
       const server = states.get<ServerState | null>(serverRef(serverId))
       if (server === null || hotDays === null) return NOTHING
@@ -115,7 +115,7 @@ export function makePreparePack(hotDays: number | null): CommandType<PrepareBody
       // By the minute: what is read follows from it, and the clock goes on between two rounds of reading.
       const minuteMs = nowMs - (nowMs % MINUTE_MS)
       const untilMs = minuteMs - (LOOKS_MS[look] as number)
-      const place = placeOf(facts, segmentsKey(shard, serverId), packFrom(counters, { look, nowMs: minuteMs, test }))
+      const place = findPlace(facts, segmentsKey(shard, serverId), packFrom(counters, { look, nowMs: minuteMs, test }))
       if (place === null) return none
       if ('kind' in place) return place
       const { segment, from, nextMs } = place
@@ -147,16 +147,16 @@ export function makePreparePack(hotDays: number | null): CommandType<PrepareBody
 export const packOutcome: CommandType<OutcomeBody<PackOutcome>, null> = {
   name: 'pack outcome',
   frees: true,
-  entities: ({ item }) => [serverRef(itemOf(item).serverId)],
-  counters: ({ item }) => [packOwner(itemOf(item).serverId)],
+  entities: ({ item }) => [serverRef(parseItem(item).serverId)],
+  counters: ({ item }) => [packOwner(parseItem(item).serverId)],
   facts({ item, outcome }, _states, { shard }): Fact[] {
     if (outcome === null || outcome.result !== 'packed') return []
-    const rows = new MessageRows(shard, { serverId: itemOf(item).serverId, segment: outcome.segment })
+    const rows = new MessageRows(shard, { serverId: parseItem(item).serverId, segment: outcome.segment })
     const heads = outcome.bodies.length === 0 ? [] : [rows.headsFact(outcome.bodies.map(({ short }) => short))]
     return [rows.sealedFact(), ...heads]
   },
   decide({ lane, item, current, outcome }, states, facts, context): Decision<null> {
-    const { serverId, look } = itemOf(item)
+    const { serverId, look } = parseItem(item)
     const { nowMs } = context
     const again = (atMs: number): Due[] => (current ? [{ lane, item, atMs }] : [])
     if (outcome === null) return { kind: 'done', reply: null, due: again(nowMs + HOUR_MS) }
@@ -198,12 +198,12 @@ export const packOutcome: CommandType<OutcomeBody<PackOutcome>, null> = {
 const NOTHING = { kind: 'done', reply: null } as const
 const NO_BODIES = { count: 0, ops: [], due: [] } as const
 
-function itemOf(item: string): PackItem {
+function parseItem(item: string): PackItem {
   return readColdItem(item) as PackItem
 }
 
 /** The segment of an entry id, or the first one after it; null: there is none. */
-function placeOf(
+function findPlace(
   facts: Facts,
   key: string,
   from: string,
@@ -212,7 +212,7 @@ function placeOf(
   if (!places.every((fact) => facts.has(fact))) return { kind: 'need', facts: places }
   const [at, after] = places.map((fact) => facts.sorted(fact)[0])
   if (at !== undefined) return { segment: at[0], firstMs: at[1], from, nextMs: after?.[1] ?? null }
-  return after === undefined ? null : placeOf(facts, key, `${after[1]}-0`)
+  return after === undefined ? null : findPlace(facts, key, `${after[1]}-0`)
 }
 
 /** The look after one that has come to its end. */

@@ -9,11 +9,11 @@ import { namesKey } from '../../state/keys.ts'
 import { inboundName, makeStream, newStreamStaged, type StreamKind, streamName } from '../../state/stream.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
 import {
+  authorizeTenant,
   refuseClosed,
   type ServerKeyOrder,
   type StreamReply,
   serverKeyOrderEntities,
-  tenantOf,
 } from '../authorization/stream.ts'
 
 export interface CreateStreamBody extends ServerKeyOrder {
@@ -29,7 +29,7 @@ export const createStream: CommandType<CreateStreamBody, StreamReply | Refused> 
     { read: 'fields', key: namesKey(shard, accountId), fields: [streamName(serverId, name), inboundName(serverId)] },
   ],
   decide(body, states, facts, context) {
-    const tenant = tenantOf(body, states, { facts, context })
+    const tenant = authorizeTenant(body, states, { facts, context })
     if ('kind' in tenant) return tenant
     const { accountId, serverId, streamKind: kind, name } = body
     const { account, server } = tenant

@@ -8,7 +8,7 @@
  */
 
 import type { CommandType } from '../../../cluster/behaviour.ts'
-import { auditOps, differenceOf, type OperatorAct } from '../../state/audit.ts'
+import { auditOps, computeDifference, type OperatorAct } from '../../state/audit.ts'
 import { streamOwner } from '../../state/complaint-threshold.ts'
 import { type StreamEvent, type StreamState, streamEntity, streamRef } from '../../state/stream.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
@@ -36,7 +36,7 @@ export const operateStream: CommandType<OperateStreamBody, StreamReply | Refused
     const ref = streamRef(streamId)
     const stream = states.get<StreamState | null>(ref)
     if (stream === null) return refuse('not_found')
-    const event = eventOf(order, stream, context.nowMs)
+    const event = decideEvent(order, stream, context.nowMs)
     const after = event === null ? stream : (streamEntity.apply(stream, event) as StreamState)
     return {
       kind: 'done',
@@ -45,13 +45,13 @@ export const operateStream: CommandType<OperateStreamBody, StreamReply | Refused
       counters: event?.type === 'resumed' ? [{ owner: streamOwner(streamId), value: {} }] : [],
       // Its broadcasts wait for this.
       due: event?.type === 'resumed' ? [stepDue(streamId, context.nowMs)] : [],
-      ops: auditOps(context, by, { targets: { streamId }, ...differenceOf(stream, after) }),
+      ops: auditOps(context, by, { targets: { streamId }, ...computeDifference(stream, after) }),
     }
   },
 }
 
 /** The event of the order; null if nothing changes. */
-function eventOf(order: StreamAct, stream: StreamState, nowMs: number): StreamEvent | null {
+function decideEvent(order: StreamAct, stream: StreamState, nowMs: number): StreamEvent | null {
   if (order.act === 'pause') return stream.pausedAtMs === null ? { type: 'paused', pausedAtMs: nowMs } : null
   if (order.act === 'resume') return stream.pausedAtMs === null ? null : { type: 'resumed' }
   const { pacePerMinute } = order

@@ -6,7 +6,7 @@
 
 import type { CommandType, Op } from '../../../cluster/behaviour.ts'
 import { type AccountCounters, accountOwner } from '../../state/account.ts'
-import { auditOpsOf, differenceOf } from '../../state/audit.ts'
+import { auditOpsOf, computeDifference } from '../../state/audit.ts'
 import { namesKey } from '../../state/keys.ts'
 import { type ServerChanges, type ServerCounters, serverName, serverOwner, serverRef } from '../../state/server.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
@@ -43,7 +43,7 @@ export const patchServer: CommandType<PatchServerBody, PatchServerReply | Refuse
     const changed = { ...server, ...changes }
     const ops: Op[] = auditOpsOf(context, body.by, {
       targets: { accountId, serverId },
-      ...differenceOf(server, changed),
+      ...computeDifference(server, changed),
     })
     if (name !== server.name) {
       ops.push({ key: names, write: 'HDEL', args: [serverName(server.name)] })

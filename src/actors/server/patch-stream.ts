@@ -12,12 +12,12 @@ import { namesKey } from '../../state/keys.ts'
 import { inboundName, type StreamChanges, streamName, streamRef } from '../../state/stream.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
 import {
+  authorizeTenant,
   refuseClosed,
   type StreamOrder,
   type StreamReply,
   streamOfOrder,
   streamOrderEntities,
-  tenantOf,
 } from '../authorization/stream.ts'
 
 export interface PatchStreamBody extends StreamOrder {
@@ -35,7 +35,7 @@ export const patchStream: CommandType<PatchStreamBody, StreamReply | Refused> = 
       : [{ read: 'fields', key: namesKey(shard, accountId), fields: [streamName(serverId, changes.name)] }],
   decide(body, states, facts, context) {
     const { shard } = context
-    const tenant = tenantOf(body, states, { facts, context })
+    const tenant = authorizeTenant(body, states, { facts, context })
     if ('kind' in tenant) return tenant
     const { accountId, serverId, changes } = body
     const stream = streamOfOrder(body, states)
@@ -71,7 +71,7 @@ export const archiveStream: CommandType<StreamOrder, StreamReply | Refused> = {
   facts: () => [],
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
-    const tenant = tenantOf(body, states, { facts, context })
+    const tenant = authorizeTenant(body, states, { facts, context })
     if ('kind' in tenant) return tenant
     const refusal = refuseClosed(tenant)
     if (refusal !== null) return refusal

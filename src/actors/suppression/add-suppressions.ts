@@ -13,7 +13,7 @@ import { type NamedPerson, PersonNumbers, packPerson, personFacts, personRowIn }
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { isWorse, type Suppression, suppressedFacts, suppressionIn } from '../../state/suppression.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
-import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../authorization/token.ts'
+import { authorizeKeyHolder, type TokenOrder, tokenOrderEntities } from '../authorization/token.ts'
 import { markEvents, rowOp, suppressionEntryOps } from './suppress.ts'
 
 export interface AddSuppressionsBody extends TokenOrder {
@@ -44,7 +44,7 @@ export const addSuppressions: CommandType<AddSuppressionsBody, SuppressionsAdded
   },
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
-    const holder = keyHolderOf(body, states, { facts, context })
+    const holder = authorizeKeyHolder(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { accountId, serverId, streamId, recipients, reason = 'manual' } = body
     const stream = states.get<StreamState | null>(streamRef(streamId))

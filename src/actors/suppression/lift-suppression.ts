@@ -11,14 +11,14 @@ import { auditOps } from '../../state/audit.ts'
 import { countListOp, personFacts } from '../../state/person/person.ts'
 import {
   isLiftable,
+  parsePlace,
   placeFact,
-  placeOf,
   suppressedFacts,
   suppressedKeyOf,
   suppressionIn,
 } from '../../state/suppression.ts'
 import { type Refused, refuse } from '../authorization/refusal.ts'
-import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../authorization/token.ts'
+import { authorizeKeyHolder, type TokenOrder, tokenOrderEntities } from '../authorization/token.ts'
 
 export interface LiftBody extends TokenOrder {
   readonly serverId: string
@@ -32,11 +32,11 @@ export const liftSuppression: CommandType<LiftBody, { readonly kind: 'lifted' } 
   facts: (body, _states, { shard }) => [placeFact(shard, body)],
   decide(body, states, facts, context) {
     const { shard } = context
-    const holder = keyHolderOf(body, states, { facts, context })
+    const holder = authorizeKeyHolder(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { accountId, serverId, suppressionId, by } = body
     const found = facts.range(placeFact(shard, body))[0]
-    const place = found === undefined ? null : placeOf(found)
+    const place = found === undefined ? null : parsePlace(found)
     if (place === null) return refuse('not_found')
     const { streamId, hmac } = place
     const reads = [...suppressedFacts(shard, streamId, [hmac]), ...personFacts({ shard, accountId }, [hmac])]

@@ -12,7 +12,7 @@ import { entryIdAfter, idOfEntry } from '../../../cluster/id.ts'
 import { suppressionsKey } from '../../state/keys.ts'
 import { countListOp, personFacts, personRowIn } from '../../state/person/person.ts'
 import {
-  placeOf,
+  parsePlace,
   type Suppression,
   type SuppressionPlace,
   suppressedFacts,
@@ -41,7 +41,7 @@ export function sweepListed(facts: Facts, of: ListsOf): Required<Pick<Done<null>
   const last = entries.at(-1)
   if (last === undefined) return null
   const { shard, accountId, serverId } = of
-  const listed = entries.map((entry) => ({ entry, place: placeOf(entry) }))
+  const listed = entries.map((entry) => ({ entry, place: parsePlace(entry) }))
   const reads = factsOf(
     listed.flatMap(({ place }) => (place === null ? [] : [place])),
     of,
@@ -50,7 +50,7 @@ export function sweepListed(facts: Facts, of: ListsOf): Required<Pick<Done<null>
   const rows = new Map<string, string[]>()
   const fewer = new Map<string, { readonly number: number; readonly lists: number }>()
   for (const { entry, place } of listed) {
-    const current = place === null ? null : currentOf(facts, shard, { entry, place })
+    const current = place === null ? null : findCurrent(facts, shard, { entry, place })
     if (place === null || current === null) continue
     const { hmac } = place
     const key = suppressedKeyOf(shard, place)
@@ -80,7 +80,7 @@ function factsOf(places: readonly SuppressionPlace[], { shard, accountId }: List
 }
 
 /** The suppression of an entry; null if it was lifted since. */
-function currentOf(
+function findCurrent(
   facts: Facts,
   shard: number,
   { entry, place }: { readonly entry: Entry; readonly place: SuppressionPlace },

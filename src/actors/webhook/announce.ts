@@ -136,7 +136,7 @@ export function announceMessages({ serverId, news, streamIds, labels }: MessageN
   const listeners = listenersOf(serverId, states)
   const wanted = listeners.filter((one) => news.some(({ event }) => wants(one, event)))
   const filter = new NewsFilter({ server, news, streamIds, labels, wanted, turn })
-  const need = needOf(listeners, turn, filter.reads())
+  const need = findNeed(listeners, turn, filter.reads())
   if (need !== null) return need
   const queue = new DeliveryQueue(turn, signals)
   for (const [place, one] of news.entries())
@@ -176,7 +176,7 @@ export function announceCaps(news: readonly CapNews[], turn: AnnounceTurn): Anno
   if (refs.some((ref) => !turn.states.has(ref)) || owners.some((owner) => !turn.states.hasCounter(owner)))
     return { kind: 'need', entities: refs, counters: owners }
   const listeners = news.flatMap(({ serverIds }) => serverIds.flatMap((serverId) => listenersOf(serverId, turn.states)))
-  const need = needOf(listeners, turn, [])
+  const need = findNeed(listeners, turn, [])
   if (need !== null) return need
   const heard = news.map(({ reference, serverIds }) => ({
     reference,
@@ -258,7 +258,7 @@ function listenersOf(serverId: string, states: States): readonly Subscriber[] {
 }
 
 /** The counters of all enabled webhooks, so that another announcement of the same turn need not ask again. */
-function needOf(
+function findNeed(
   listeners: readonly Subscriber[],
   { states, facts }: AnnounceTurn,
   wished: Need['facts'] = [],

@@ -13,7 +13,7 @@ import { type StreamState, streamRef } from '../../state/stream.ts'
 import {
   listenersRef,
   type MetadataEntry,
-  subscriberOf,
+  makeSubscriber,
   type WebhookState,
   webhookRef,
 } from '../../state/webhook/webhook.ts'
@@ -74,7 +74,7 @@ export const createWebhook: CommandType<CreateWebhookBody, CreateWebhookReply | 
       reply: { kind: 'created', webhook },
       events: [
         { ref: webhookRef(webhookId), event: { type: 'created', webhook } },
-        { ref: listenersRef(serverId), event: { type: 'set', listener: subscriberOf(webhook) } },
+        { ref: listenersRef(serverId), event: { type: 'set', listener: makeSubscriber(webhook) } },
         ...(server.hasWebhooks === true
           ? []
           : [

@@ -87,7 +87,7 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
       attempts,
       lastStatusCode: outcome.statusCode,
       lastError: outcome.error,
-      lastResponse: responseOf(body, webhook, { facts, shard }),
+      lastResponse: redactResponse(body, webhook, { facts, shard }),
     }
     const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
     const ended: EndedAttempt = { body, place, record, counters, nowMs }
@@ -104,7 +104,7 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
 const NOTHING: Done<null> = { kind: 'done', reply: null }
 
 /** The stored part of the receiver's answer, which may name a person erased during the attempt. */
-function responseOf(
+function redactResponse(
   { item, outcome }: OutcomeBody<PostOutcome>,
   { serverId }: WebhookState,
   { facts, shard }: { readonly facts: Facts; readonly shard: number },

@@ -24,7 +24,7 @@ import {
 import { parseDeliveryItem, postLane } from '../../state/webhook/item.ts'
 import {
   listenersRef,
-  subscriberOf,
+  makeSubscriber,
   type WebhookCounters,
   type WebhookState,
   webhookOwner,
@@ -63,7 +63,7 @@ export const switchWebhook: CommandType<SwitchWebhookBody, WebhookReply | Refuse
       reply: { kind: 'webhook', webhook: switched },
       events: [
         { ref: webhookRef(webhookId), event: { type: 'changed', changes: { enabled, off } } },
-        { ref: listenersRef(serverId), event: { type: 'set', listener: subscriberOf(switched) } },
+        { ref: listenersRef(serverId), event: { type: 'set', listener: makeSubscriber(switched) } },
       ],
       due: enabled ? [] : [{ lane: TIMERS_LANE, item: `${OFF_TIMER}:${webhookId}:0`, atMs: context.nowMs }],
     }

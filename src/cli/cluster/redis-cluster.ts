@@ -59,7 +59,7 @@ export function formatRedis(nodes: readonly RedisNodeRow[]): string {
   const rows = nodes.map((node) => [
     node.name,
     node.role,
-    stateOf(node),
+    describeState(node),
     node.role === 'primary' ? String(node.shards.length) : '-',
     node.role === 'primary' ? String(node.replicasInStep) : '-',
     formatMemory(node),
@@ -71,7 +71,7 @@ export function formatRedis(nodes: readonly RedisNodeRow[]): string {
   return formatTable(head, rows)
 }
 
-function stateOf(node: RedisNodeRow): string {
+function describeState(node: RedisNodeRow): string {
   if (node.isUp) return isServing(node) ? 'up' : 'behind'
   // An unreachable primary without shards blocks no request: another one has taken over.
   return isServing(node) ? 'gone' : 'AWAY'

@@ -91,7 +91,7 @@ export function makeClient(options: ClientOptions, owner: KeyOwner): Client {
   const ask = async (method: string, path: string, rest: RequestInit = {}) => {
     // Without keep-alive the command ends as soon as its work does.
     const headers = { authorization, connection: 'close', ...rest.headers }
-    return await answerOf(base, urlOf(path), { ...rest, method, headers })
+    return await exchange(base, urlOf(path), { ...rest, method, headers })
   }
   const say = (method: string, path: string, body: object, headers: Record<string, string> = {}) =>
     ask(method, path, { headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
@@ -125,13 +125,13 @@ interface Choice {
 function chooseKey({ given, named, isLive }: Choice, owner: KeyOwner, firstRun: FirstRun | null): string {
   const { name } = KINDS[owner]
   if (given !== undefined) {
-    const kind = kindOf(given)
+    const kind = recognizeKey(given)
     if (kind !== null && kind !== owner)
       throw new CommandFailure(`This command needs ${name}: the key given with --token is ${KINDS[kind].name}`)
     return given
   }
   const kept = firstRun === null ? undefined : keyOf(firstRun, owner, isLive)
-  const kind = named === null ? null : kindOf(named)
+  const kind = named === null ? null : recognizeKey(named)
   const fits = named !== null && (kind === null || kind === owner)
   const token = owner === 'server' && isLive ? kept : fits ? named : kept
   if (token !== undefined) return token
@@ -143,7 +143,7 @@ function chooseKey({ given, named, isLive }: Choice, owner: KeyOwner, firstRun: 
 }
 
 /** The kind of a key by its prefix; null if unknown. */
-function kindOf(token: string): KeyOwner | null {
+function recognizeKey(token: string): KeyOwner | null {
   return OWNERS.find((owner) => KINDS[owner].prefix.test(token)) ?? null
 }
 
@@ -153,7 +153,7 @@ function keyOf({ account, liveServer, testServer, operatorToken }: FirstRun, own
   return isLive ? liveServer.token : testServer.token
 }
 
-async function answerOf(base: string, url: URL, request: RequestInit): Promise<unknown> {
+async function exchange(base: string, url: URL, request: RequestInit): Promise<unknown> {
   const exchange = async () => {
     const response = await fetch(url, { ...request, signal: AbortSignal.timeout(ANSWER_MS_MAX) })
     return { status: response.status, isOk: response.ok, text: await response.text() }

@@ -54,10 +54,10 @@ export function explain(message: Message): object {
 
 function explainEvent({ event, occurredAt, details }: Event): object {
   const { code, response, classification, hard, expired } = details
-  return { occurredAt, event, meaning: meaningOf(event, details), code, response, classification, hard, expired }
+  return { occurredAt, event, meaning: describeMeaning(event, details), code, response, classification, hard, expired }
 }
 
-function meaningOf(event: Event['event'], { classification, hard, expired, source }: Event['details']): string {
+function describeMeaning(event: Event['event'], { classification, hard, expired, source }: Event['details']): string {
   if (event === 'delivered') return STATES.delivered
   if (event === 'deferred') return STATES.deferred
   if (event === 'spam_complaint') return 'The recipient reported the message as spam. The address is suppressed.'

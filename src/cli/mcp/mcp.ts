@@ -39,13 +39,13 @@ export function addMcpCommand(program: Command, ended: Ended): void {
       collect,
     )
     .action(async (options: McpOptions) => {
-      await serve(await toolsOf(options))
+      await serve(await makeTools(options))
       ended(0)
     })
 }
 
 /** The tools that a key can use. @throws CommandFailure if there is no key, or an option contradicts another */
-async function toolsOf({ url, keyFile, allowSend = false, allowRecipient = [] }: McpOptions): Promise<Tool[]> {
+async function makeTools({ url, keyFile, allowSend = false, allowRecipient = [] }: McpOptions): Promise<Tool[]> {
   if (allowSend && allowRecipient.length === 0)
     throw new CommandFailure('--allow-send needs --allow-recipient: name an address, or a domain as @example.com')
   const settings = readClientSettings()

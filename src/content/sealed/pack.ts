@@ -48,7 +48,7 @@ export async function packBodies(deps: ColdDeps, job: PackJob): Promise<PackOutc
     for (let from = 0; from < page.rows.length; ) {
       const some = someOf(page.rows, from)
       from += some.length
-      const bodies = await Promise.all(some.map((row) => bodyOf(deps, job, row)))
+      const bodies = await Promise.all(some.map((row) => readBody(deps, job, row)))
       if (bodies.includes('away')) return { ...place, result: 'away' }
       for (const [index, one] of bodies.entries()) {
         if (one === null || typeof one === 'string') continue
@@ -61,7 +61,7 @@ export async function packBodies(deps: ColdDeps, job: PackJob): Promise<PackOutc
     if (page.last === null) break
     after = page.last
   }
-  const behind = await behindOf(deps, job)
+  const behind = await findBehind(deps, job)
   return behind === null ? { ...place, result: 'away' } : write(deps, job, { found, ...behind })
 }
 
@@ -76,16 +76,16 @@ function someOf(rows: readonly ReadRow[], from: number): readonly ReadRow[] {
 }
 
 /** A body that may leave Redis; null: none, or some value of its message is damaged. */
-async function bodyOf(deps: ColdDeps, job: PackJob, row: ReadRow): Promise<FoundBody | null | 'away'> {
+async function readBody(deps: ColdDeps, job: PackJob, row: ReadRow): Promise<FoundBody | null | 'away'> {
   try {
-    return await readBodyOf(deps, job, row)
+    return await readBodyNow(deps, job, row)
   } catch (error) {
     if (error instanceof DamagedValue) return null
     throw error
   }
 }
 
-async function readBodyOf(
+async function readBodyNow(
   { readBody, ring }: ColdDeps,
   { serverId, segment }: PackJob,
   { short, entry, head: text, statuses }: ReadRow,
@@ -109,7 +109,7 @@ async function readBodyOf(
 }
 
 /** Where the next claim begins: with the next message, or with the next segment. */
-async function behindOf(
+async function findBehind(
   { read }: ColdDeps,
   { serverId, segment, toMs, isLast, nextMs }: PackJob,
 ): Promise<{ readonly next: string; readonly isEnd: boolean } | null> {

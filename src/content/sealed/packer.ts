@@ -14,7 +14,7 @@ import { type PackedPostings, Postings } from './postings.ts'
 import { type BlockPlace, INDEXES, type IndexName, packTail } from './tail.ts'
 
 /** Hash of the text of a block. */
-export function checkOf(text: string | Buffer): string {
+export function computeCheck(text: string | Buffer): string {
   return createHash('sha256').update(text).digest('base64')
 }
 
@@ -67,7 +67,7 @@ export class SegmentPacker {
     const rows = this.#rows
     this.#rows = []
     const text = textOfBlock(rows)
-    this.checks.push(checkOf(text))
+    this.checks.push(computeCheck(text))
     const bytes = await packBlock(text)
     this.#blocks.push([rows[0]?.entryId ?? '', rows.length, bytes.length])
     return bytes

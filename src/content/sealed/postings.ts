@@ -72,7 +72,7 @@ export class Postings {
  * The page that may contain a number; null if there is none. Takes pages by their first number, and the start of the
  * first one.
  */
-export function postingPageOf(
+export function findPostingPage(
   pages: readonly PostingPage[],
   from: number,
   number: number,

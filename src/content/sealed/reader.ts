@@ -63,7 +63,7 @@ export function makeSealedReader(deps: SealedReaderDeps): Reader {
   const readAll = async (shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null> => {
     for (let tries = 1; ; tries += 1) {
       const values = (await deps.read(shard, facts)) as readonly FactValue[] | null
-      const gaps = values === null ? [] : gapsOf(facts, values)
+      const gaps = values === null ? [] : findGaps(facts, values)
       if (values === null || gaps.length === 0) return values
       try {
         return await fill(deps, shard, { values, gaps })
@@ -82,7 +82,7 @@ export function makeSealedReader(deps: SealedReaderDeps): Reader {
 }
 
 /** Facts about rows that Redis did not answer, or not whole. */
-function gapsOf(facts: readonly ViewFact[], values: readonly FactValue[]): Gap[] {
+function findGaps(facts: readonly ViewFact[], values: readonly FactValue[]): Gap[] {
   return facts.flatMap((fact, at): Gap[] => {
     if (fact.read !== 'fields' && fact.read !== 'range' && fact.read !== 'newest') return []
     const value = values[at] as readonly unknown[]
@@ -200,7 +200,7 @@ class SegmentSource {
   async #between({ read, from, to, count }: EntriesFact, hint: EntryHint): Promise<PlacedMessage[]> {
     const { blocks } = await this.#segment.tail()
     const places = await this.#places(hint)
-    const bounds = boundsOf(from, to)
+    const bounds = parseBounds(from, to)
     const numbers = [...blocks.keys()].filter((number) => mayReach(blocks, number, bounds))
     const reached = places === null ? numbers : withPlaces(blocks, numbers, places)
     const known = new Set(places)
@@ -243,7 +243,7 @@ interface Bounds {
 }
 
 /** Reads bounds as XRANGE takes them: `-`, `+`, an id, a time alone, `(` before what is left out. */
-function boundsOf(from: string, to: string): Bounds {
+function parseBounds(from: string, to: string): Bounds {
   const [isOpenBelow, isOpenAbove] = [from.startsWith('('), to.startsWith('(')]
   const start = isOpenBelow ? from.slice(1) : from
   const end = isOpenAbove ? to.slice(1) : to

@@ -25,7 +25,7 @@ import { resealedHead } from '../../state/ring/sealed-values.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import { makeMailKey } from '../mail-key.ts'
 import { packBlock, type SealedMessage, textOfBlock } from './block.ts'
-import { checkOf, SegmentPacker } from './packer.ts'
+import { computeCheck, SegmentPacker } from './packer.ts'
 import { blockAt, type PlacedMessage, type SealedSegment } from './segment.ts'
 import { type BlockPlace, blocksBytes, indexesBytes, packTail } from './tail.ts'
 import { type ColdDeps, isSame, writeObject } from './written.ts'
@@ -44,7 +44,7 @@ export async function eraseInSegment(deps: ColdDeps, job: EraseJob): Promise<Era
   if (places.size === 0) return { act: 'erase', result: 'none' }
   await segment.hold()
   const messages = await segment.at([...places])
-  const recalled = await recalledOf(deps, job, messages)
+  const recalled = await readRecalled(deps, job, messages)
   if (recalled === null) return { act: 'erase', result: 'away' }
   const test = isTestSegment(name)
   const touched = messages.filter((one) => recalled.has(one.entryId) || hasContent(one, { test, nowMs: deps.nowMs() }))
@@ -204,7 +204,7 @@ export async function trimSegment(
 }
 
 /** Entry ids of the recalled ones among these messages; null if the store did not answer. */
-async function recalledOf(
+async function readRecalled(
   { read }: ColdDeps,
   { serverId, segment }: EraseJob,
   messages: readonly SealedMessage[],
@@ -260,7 +260,7 @@ async function writeChanged(
     const isTouched = [...Array(rows).keys()].some((at) => changes.touches(place + at))
     const text = isTouched ? textOfBlock((await segment.block(number)).map(changes.changed)) : null
     const bytes = text === null ? await segment.bytes(from, length) : await packBlock(text)
-    checks.push(text === null ? null : checkOf(text))
+    checks.push(text === null ? null : computeCheck(text))
     pieces.push(bytes)
     blocks.push([firstId, rows, bytes.length])
     from += length

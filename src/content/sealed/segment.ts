@@ -14,7 +14,7 @@ import type { Contents, GetOrder } from '../contents.ts'
 import { BrokenObject } from '../framing.ts'
 import type { Front } from '../storage-backend.ts'
 import { inflateBlock, openBlock, type SealedMessage } from './block.ts'
-import { placesIn, postingPageOf } from './postings.ts'
+import { findPostingPage, placesIn } from './postings.ts'
 import { type BlockPlace, type IndexName, indexFrom, openTail, type Tail, tailBytes } from './tail.ts'
 
 /** Bytes read of the end at first, because most tails are shorter. */
@@ -163,7 +163,7 @@ export class SealedSegment {
     })
     if (this.#whole === null) {
       const untilMs = this.#deps.nowMs() + BLOCK_MS
-      this.#caches.blocks.set(name, placed, { bytes: heapOf(placed), untilMs })
+      this.#caches.blocks.set(name, placed, { bytes: estimateHeap(placed), untilMs })
     }
     return placed
   }
@@ -189,7 +189,7 @@ export class SealedSegment {
   /** The places of the messages that name a number. */
   async places(index: IndexName, number: number): Promise<number[]> {
     const tail = await this.tail()
-    const page = postingPageOf(tail.indexes[index], indexFrom(tail, index), number)
+    const page = findPostingPage(tail.indexes[index], indexFrom(tail, index), number)
     if (page === null) return []
     const bytes = await this.bytes(page.from, page.length)
     return this.#guard(() => placesIn(bytes, { first: page.first, number }))
@@ -231,7 +231,7 @@ export class SealedSegment {
   }
 }
 
-function heapOf(messages: readonly PlacedMessage[]): number {
+function estimateHeap(messages: readonly PlacedMessage[]): number {
   let chars = 0
   for (const { log, head, statuses } of messages) {
     chars += log.length + head.length

@@ -7,7 +7,7 @@ import type { SealedRow } from '../../state/message/sealed.ts'
 import type { SealingRing } from '../../state/ring/sealing.ts'
 import type { Reader } from '../../views/key.ts'
 import type { Contents } from '../contents.ts'
-import { checkOf } from './packer.ts'
+import { computeCheck } from './packer.ts'
 import { type SealedSegments, SegmentFailure } from './segment.ts'
 
 /** Dependencies of the acts on sealed segments. */
@@ -63,7 +63,7 @@ export async function isSame(
     if (blocks.length !== checks.length) return false
     for (const [number, check] of checks.entries()) {
       if (check === null) continue
-      if (checkOf(await segment.blockText(number)) !== check) return false
+      if (computeCheck(await segment.blockText(number)) !== check) return false
       await turn()
     }
     return true

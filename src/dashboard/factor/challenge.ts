@@ -52,12 +52,12 @@ export function makeChallenge(
     linkId: null,
     sealed: null,
     ...begun,
-    holder: printOf(begun.holder),
+    holder: computePrint(begun.holder),
     id: randomBytes(ID_BYTES).toString('base64url'),
     endsAtMs: nowMs + SECOND_STEP_MINUTES * MINUTE_MS,
   }
   const text = Buffer.from(JSON.stringify(challenge)).toString('base64url')
-  return { token: `${text}.${macOf(text, key).toString('base64url')}`, challenge }
+  return { token: `${text}.${computeMac(text, key).toString('base64url')}`, challenge }
 }
 
 /** Reads a token of some kinds; null if it was not made here, belongs to another user, or has expired. */
@@ -67,22 +67,22 @@ export function parseChallenge(
   of: { readonly kinds: readonly ChallengeKind[]; readonly holder: string | null; readonly nowMs: number },
 ): Challenge | null {
   const [, text = '', mac = ''] = TOKEN.exec(token) ?? []
-  if (text === '' || of.holder === null || !timingSafeEqual(Buffer.from(mac, 'base64url'), macOf(text, key)))
+  if (text === '' || of.holder === null || !timingSafeEqual(Buffer.from(mac, 'base64url'), computeMac(text, key)))
     return null
   const challenge = JSON.parse(Buffer.from(text, 'base64url').toString()) as Challenge
-  const isOurs = of.kinds.includes(challenge.kind) && challenge.holder === printOf(of.holder)
+  const isOurs = of.kinds.includes(challenge.kind) && challenge.holder === computePrint(of.holder)
   return isOurs && challenge.endsAtMs > of.nowMs ? challenge : null
 }
 
 /** A value that changes with the password. */
 export function passwordPrint({ password }: Pick<User, 'password'>): string {
-  return printOf(password ?? '')
+  return computePrint(password ?? '')
 }
 
-function printOf(text: string): string {
+function computePrint(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, PRINT_CHARS)
 }
 
-function macOf(text: string, key: Buffer): Buffer {
+function computeMac(text: string, key: Buffer): Buffer {
   return createHmac('sha256', key).update(text).digest()
 }

@@ -25,16 +25,16 @@ export function newDeviceId(): string {
 
 /** Makes the cookie's value. */
 export function formatDevice(key: Buffer, { userId, deviceId }: Device): string {
-  return `${userId}.${deviceId}.${macOf(key, userId, deviceId).toString('base64url')}`
+  return `${userId}.${deviceId}.${computeMac(key, userId, deviceId).toString('base64url')}`
 }
 
 /** Reads the cookie's value; null if this installation did not make it. Whether its device is valid is in the store. */
 export function parseDevice(key: Buffer, value: string | null): Device | null {
   const [, userId = '', deviceId = '', mac = ''] = COOKIE.exec(value ?? '') ?? []
-  if (mac === '' || !timingSafeEqual(Buffer.from(mac, 'base64url'), macOf(key, userId, deviceId))) return null
+  if (mac === '' || !timingSafeEqual(Buffer.from(mac, 'base64url'), computeMac(key, userId, deviceId))) return null
   return { userId, deviceId }
 }
 
-function macOf(key: Buffer, userId: string, deviceId: string): Buffer {
+function computeMac(key: Buffer, userId: string, deviceId: string): Buffer {
   return createHmac('sha256', key).update(`${userId}.${deviceId}`).digest()
 }

@@ -107,7 +107,7 @@ async function readSpan(
   const events: WalkedEvent[] = []
   let calls = 0
   for (const event of names) {
-    const span = { ...filter, event, from: instantOf(startMs), to: instantOf(toMs) }
+    const span = { ...filter, event, from: formatInstant(startMs), to: formatInstant(toMs) }
     const read = async (after: string | null) => {
       const body = { ...span, limit: EVENTS_PAGE_MAX, ...(after !== null && { after }) }
       return pageFrom<WalkedEvent>(await own.call('searchEvents', request, { body }), 'events')
@@ -129,6 +129,6 @@ function isBusy(answer: Answer): boolean {
   return isReply(answer) && answer.status === 429
 }
 
-function instantOf(ms: number): string {
+function formatInstant(ms: number): string {
   return new Date(ms).toISOString()
 }

@@ -12,7 +12,7 @@ import { ISSUES_MAX } from '../../../schemas/limits.ts'
 import { type PublicRouteName, ROUTES, type Route } from '../../../schemas/routes.ts'
 import { type ContentCheck, makeContentCheck } from '../../http/body.ts'
 import type { EdgeRequest, Handler, Handlers } from '../../http/request.ts'
-import { type Answer, type Reply, refuse } from '../../http/respond.ts'
+import { type Answer, type Reply, refusalReply } from '../../http/respond.ts'
 
 /** A request to one of our routes. */
 export interface Asked {
@@ -128,7 +128,7 @@ function check(
 /** Refuses fields of a client's request without calling a route of ours. */
 export function refuseFields(issues: readonly Issue[], rename: (path: string) => string = (path) => path): Reply {
   const shown = issues.slice(0, ISSUES_MAX).map(({ path, message }) => ({ path: rename(path), message }))
-  return refuse('invalid_request', { issues: shown })
+  return refusalReply('invalid_request', { issues: shown })
 }
 
 function renamed(answer: Reply, rename: Asked['rename']): Reply {

@@ -61,7 +61,7 @@ export function mapBroadcast(message: Body, { variables: json, streamId }: { var
         : [],
     ),
   )
-  const { headers, ownsList } = headersOf(given as Readonly<Record<string, string>>, names, issues)
+  const { headers, ownsList } = convertHeaders(given as Readonly<Record<string, string>>, names, issues)
   issues.push(...names.issues())
   if (issues.length > 0) return { issues }
   const messages = recipients.map((one: string | { readonly email: string }) => {
@@ -101,7 +101,7 @@ function escapedIn(variables: ReadonlyMap<string, Variables>): ReadonlySet<strin
   return names
 }
 
-function headersOf(
+function convertHeaders(
   given: Readonly<Record<string, string>>,
   names: Names,
   issues: Issue[],

@@ -3,7 +3,7 @@
  */
 
 import type { EdgeRequest } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import { type Answer, refusalReply } from '../../http/respond.ts'
 import { isAccepted, type OwnApi } from '../common/own-api.ts'
 import { decodeParam } from '../common/path-address.ts'
 
@@ -13,5 +13,5 @@ export async function refuseDomain(request: EdgeRequest, own: OwnApi): Promise<A
   const answer = await own.call('readServer', request)
   if (!isAccepted(answer)) return answer
   const { sendingDomains } = answer.json as { sendingDomains: readonly { domain: string }[] }
-  return sendingDomains.some((one) => one.domain === domain) ? null : refuse('not_found', {}, 'Domain not found')
+  return sendingDomains.some((one) => one.domain === domain) ? null : refusalReply('not_found', {}, 'Domain not found')
 }

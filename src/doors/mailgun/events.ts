@@ -98,9 +98,9 @@ async function readForward(request: EdgeRequest, own: OwnApi, sought: Sought): P
   let { after } = sought
   for (let calls = 0; calls < CALLS_MAX && events.length < sought.limit; calls += 1) {
     const body = {
-      ...filterOf(sought),
-      ...(sought.fromMs !== null && { from: instantOf(sought.fromMs) }),
-      ...(sought.toMs !== null && { to: instantOf(sought.toMs) }),
+      ...makeFilter(sought),
+      ...(sought.fromMs !== null && { from: formatInstant(sought.fromMs) }),
+      ...(sought.toMs !== null && { to: formatInstant(sought.toMs) }),
       ...(after !== null && { after }),
       limit: sought.limit,
     }
@@ -122,7 +122,7 @@ async function readBack(request: EdgeRequest, own: OwnApi, sought: Sought): Prom
   const { after, fromMs, limit } = sought
   const walked = await walkEvents(request, own, {
     events: ALL.filter((name) => sought.events.includes(NAMES[name] ?? '')),
-    filter: filterOf(sought),
+    filter: makeFilter(sought),
     fromMs,
     toMs: after === null ? sought.toMs : msOf(after) + 1,
     enough: limit,
@@ -133,7 +133,7 @@ async function readBack(request: EdgeRequest, own: OwnApi, sought: Sought): Prom
   return { events, last: events.at(-1)?.id ?? null }
 }
 
-function filterOf({ recipient, messageId }: Sought): Readonly<Record<string, string>> {
+function makeFilter({ recipient, messageId }: Sought): Readonly<Record<string, string>> {
   return { ...(recipient !== null && { recipient }), ...(messageId !== null && { messageId }) }
 }
 
@@ -193,7 +193,7 @@ function readQuery(query: Readonly<Record<string, string>>, issues: Issue[]): So
   const count = Number(limit ?? LIMIT_DEFAULT)
   if (!Number.isInteger(count) || count < 1 || count > LIMIT_MAX)
     issues.push({ path: 'limit', message: `Must be 1 to ${LIMIT_MAX}` })
-  const [begin, end] = [timeOf('begin', query.begin, issues), timeOf('end', query.end, issues)]
+  const [begin, end] = [parseTime('begin', query.begin, issues), parseTime('end', query.end, issues)]
   // A span that is given backwards is read backwards.
   const isReverse = begin !== null && end !== null && begin > end
   const isAscending =
@@ -202,10 +202,10 @@ function readQuery(query: Readonly<Record<string, string>>, issues: Issue[]): So
   const [, id] = /^<?([0-9a-f-]{36})(?:@.*)?$/i.exec(query['message-id'] ?? '') ?? []
   if (query['message-id'] !== undefined && id === undefined)
     issues.push({ path: 'message-id', message: 'Must be the id of a message' })
-  const events = wordsOf(query.event)
+  const events = splitWords(query.event)
   return {
     events: events.length > 0 ? events : Object.values(NAMES),
-    tags: wordsOf(query.tags),
+    tags: splitWords(query.tags),
     severity,
     recipient,
     messageId: id ?? null,
@@ -218,7 +218,7 @@ function readQuery(query: Readonly<Record<string, string>>, issues: Issue[]): So
 }
 
 /** Words of a filter such as `delivered OR failed`. */
-function wordsOf(text = ''): string[] {
+function splitWords(text = ''): string[] {
   return text
     .split(/ OR | AND |,/i, WORDS_MAX)
     .map((word) => word.trim().replace(/^"(.*)"$/, '$1'))
@@ -230,7 +230,7 @@ function isYes(text: string): boolean {
 }
 
 /** Seconds since 1970, or the date of a mail. */
-function timeOf(path: string, text: string | undefined, issues: Issue[]): number | null {
+function parseTime(path: string, text: string | undefined, issues: Issue[]): number | null {
   if (text === undefined || text === '') return null
   const ms = /^\d{1,12}(\.\d{1,9})?$/.test(text) ? Math.floor(Number(text) * 1_000) : mailDateMs(text)
   if (ms === null) issues.push({ path, message: 'Must be seconds since 1970, or a date as in the header of a mail' })
@@ -266,6 +266,6 @@ function parseToken(token: string): Sought | null {
   }
 }
 
-function instantOf(ms: number): string {
+function formatInstant(ms: number): string {
   return new Date(ms).toISOString()
 }

@@ -49,7 +49,7 @@ export function mapForm(form: Form, mode: 'live' | 'test'): MappedForm | Promise
   const files: [string, File][] = []
   const mapped = mapFields(form, { mode, files, issues })
   if (files.length === 0 || issues.length > 0) return issues.length > 0 ? { issues } : mapped
-  return Promise.all(files.map(([name, file]) => attachmentOf(name, file))).then((attachments) => {
+  return Promise.all(files.map(([name, file]) => convertAttachment(name, file))).then((attachments) => {
     mapped.body.attachments = attachments
     return mapped
   })
@@ -71,7 +71,7 @@ function mapFields(form: Form, { mode, files, issues }: Mapping) {
   for (const [name, value] of form) {
     if (typeof value !== 'string') addFile(files, { name, value, issues })
     else if (FILES.includes(name)) issues.push({ path: name, message: 'Must be a file' })
-    else if (name === 'from') setOnce(body, { name, value: oneOf(value), issues })
+    else if (name === 'from') setOnce(body, { name, value: parseOneMailbox(value), issues })
     else if (LISTS.includes(name)) addPeople(people, name, value)
     else if (TEXTS.includes(name)) setText(body, { name, value, issues })
     else if (name.startsWith('h:')) setHeader(headers, { name, value, issues })
@@ -80,7 +80,7 @@ function mapFields(form: Form, { mode, files, issues }: Mapping) {
     else if (name === VARIABLES) setOnce(more, { name, value, issues })
     else takeOption(body, { name, value, mode, issues })
   }
-  for (const [name, mailboxes] of people) body[name] = mailboxes.map(addressOf)
+  for (const [name, mailboxes] of people) body[name] = mailboxes.map(convertAddress)
   if (tags.length > 0) {
     body.tag = tags[0]
     setOnce(metadata, { name: `v:${TAGS}`, key: TAGS, value: tags.join(','), issues })
@@ -131,7 +131,7 @@ function takeOption(
     return
   }
   if (name === 'o:deliverytime') {
-    setOnce(body, { name, key: 'sendAt', value: instantOf(value), issues })
+    setOnce(body, { name, key: 'sendAt', value: convertInstant(value), issues })
     return
   }
   issues.push({ path: name, message: NOT_OFFERED.get(name) ?? 'Unknown field' })
@@ -161,12 +161,12 @@ export function mailDateMs(value: string): number | null {
 }
 
 /** A date in the form of our own routes; any other text stays unchanged. */
-function instantOf(value: string): string {
+function convertInstant(value: string): string {
   const ms = mailDateMs(value)
   return ms === null ? value : new Date(ms).toISOString()
 }
 
-async function attachmentOf(name: string, value: File): Promise<object> {
+async function convertAttachment(name: string, value: File): Promise<object> {
   const [type = ''] = value.type
     .toLowerCase()
     .split(';', 1)
@@ -181,11 +181,11 @@ async function attachmentOf(name: string, value: File): Promise<object> {
   }
 }
 
-function oneOf(text: string): unknown {
+function parseOneMailbox(text: string): unknown {
   const [first, ...others] = parseMailboxes(text)
-  return first === undefined || others.length > 0 ? text : addressOf(first)
+  return first === undefined || others.length > 0 ? text : convertAddress(first)
 }
 
-function addressOf({ email, name }: Mailbox): unknown {
+function convertAddress({ email, name }: Mailbox): unknown {
   return name === null ? email : { email, name }
 }

@@ -4,7 +4,7 @@
 
 import type { Stream } from '../../../schemas/stream.ts'
 import type { EdgeRequest } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import { type Answer, refusalReply } from '../../http/respond.ts'
 import { formatMessageId } from '../../mail/compose/compose.ts'
 import type { ServerKey } from '../../views/key.ts'
 import type { DoorHandler } from '../common/door-table.ts'
@@ -29,7 +29,7 @@ export const mailgunSend: DoorHandler = async (request, own) => {
   if ('issues' in mapped) return refuseFields(mapped.issues)
   const { body, variables } = mapped
   // A message from the domain of the path is refused by our own route if the domain may not be used.
-  const isOwn = domainOf(body) === decodeParam(request, 'domain').toLowerCase()
+  const isOwn = findDomain(body) === decodeParam(request, 'domain').toLowerCase()
   const missing = isOwn && variables === null ? null : await refuseDomain(request, own)
   if (missing !== null) return missing
   if (variables !== null) return sendToMany(request, own, { body, variables })
@@ -40,9 +40,9 @@ export const mailgunSend: DoorHandler = async (request, own) => {
   const asked = { body: checked, original: body, idempotencyKey, rename: mailgunField, ...isChecked }
   const answer = await own.call('sendEmail', request, asked)
   if (isOwn && isReply(answer) && (answer.json as OwnRefusal | undefined)?.error === 'domain_not_verified')
-    return refuse('not_found', {}, 'Domain not found')
+    return refusalReply('not_found', {}, 'Domain not found')
   return answerWith<{ messageId: string }>(answer, ({ messageId }) => {
-    return { json: sentOf(messageId, body), messageIds: [messageId] }
+    return { json: makeSent(messageId, body), messageIds: [messageId] }
   })
 }
 
@@ -60,7 +60,7 @@ async function sendToMany(
   const pieces = [Buffer.from(JSON.stringify(mapped.body))]
   const rename = (path: string) => mailgunField(broadcastField(path))
   const answer = await own.call('createBroadcast', request, { pieces, idempotencyKey, rename })
-  return answerWith<{ broadcastId: string }>(answer, ({ broadcastId }) => ({ json: sentOf(broadcastId, body) }))
+  return answerWith<{ broadcastId: string }>(answer, ({ broadcastId }) => ({ json: makeSent(broadcastId, body) }))
 }
 
 /** The broadcast stream that represents a Mailgun domain. */
@@ -77,12 +77,12 @@ async function findBroadcastStream(request: EdgeRequest, own: OwnApi): Promise<S
   return { answer: refuseFields([{ path: '', message }]) }
 }
 
-function domainOf({ from }: Readonly<Record<string, unknown>>): string {
+function findDomain({ from }: Readonly<Record<string, unknown>>): string {
   const address = typeof from === 'string' ? from : (from as { readonly email: string } | undefined)?.email
   return (address ?? '').slice((address ?? '').lastIndexOf('@') + 1).toLowerCase()
 }
 
-function sentOf(messageId: string, { from }: Readonly<Record<string, unknown>>): object {
+function makeSent(messageId: string, { from }: Readonly<Record<string, unknown>>): object {
   const address = typeof from === 'string' ? from : (from as { readonly email: string }).email
   const id = formatMessageId({ messageId, from: { address: address.toLowerCase(), name: null } })
   return { id, message: 'Queued. Thank you.' }

@@ -6,7 +6,7 @@
  */
 
 import type { SuppressionEntry } from '../../../schemas/suppression.ts'
-import { refuse } from '../../http/respond.ts'
+import { refusalReply } from '../../http/respond.ts'
 import type { ServerKey } from '../../views/key.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { isAccepted } from '../common/own-api.ts'
@@ -27,7 +27,7 @@ export const mailgunRemoveBounce: DoorHandler = async (request, own) => {
   for (const id of ids.length > 0 ? ids : [(request.key as ServerKey).serverId]) {
     const lifted = await own.call('liftSuppression', request, { params: { id } })
     const isNotThere = 'status' in lifted && lifted.status === 404
-    if (isNotThere && ids.length === 0) return refuse('not_found', {}, 'Address not found in bounces table')
+    if (isNotThere && ids.length === 0) return refusalReply('not_found', {}, 'Address not found in bounces table')
     if (!isAccepted(lifted) && !isNotThere) return lifted
   }
   return { status: 200, json: { address, message: 'Bounced address has been removed' } }

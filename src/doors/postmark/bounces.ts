@@ -8,13 +8,13 @@ import { msOf } from '../../../cluster/id.ts'
 import type { MessageSummary } from '../../../schemas/message.ts'
 import type { EdgeRequest } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
-import { BOUNCE_TYPES, bounceDetails, bounceNumber, bounceTypeOf, msOfBounce } from '../../views/format/bounce.ts'
+import { BOUNCE_TYPES, bounceDetails, bounceNumber, classifyBounce, msOfBounce } from '../../views/format/bounce.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { type WalkedEvent, walkEvents } from '../common/event-walk.ts'
 import { isAccepted, isReply, type OwnApi, refuseFields } from '../common/own-api.ts'
 import { decodeParam } from '../common/path-address.ts'
 import { CODES, refuseAs } from './errors.ts'
-import { instant, listPartOf, readParameters, spanOf } from './query.ts'
+import { instant, parseListPart, parseSpan, readParameters } from './query.ts'
 import { findStream, serverNumber, streamNames } from './streams.ts'
 import { liftAddress } from './suppressions.ts'
 
@@ -41,8 +41,8 @@ const KNOWN = [
 /** GET /bounces */
 export const postmarkListBounces: DoorHandler = async (request, own) => {
   const { parameters, issues } = readParameters(request, KNOWN)
-  const { count, offset } = listPartOf(parameters, issues)
-  const { fromMs, toMs } = spanOf(parameters, issues)
+  const { count, offset } = parseListPart(parameters, issues)
+  const { fromMs, toMs } = parseSpan(parameters, issues)
   const { type, inactive, emailfilter, tag, messageid, messagestream } = parameters
   if (issues.length > 0) return refuseFields(issues)
   const filter: Record<string, string> = {}
@@ -55,7 +55,7 @@ export const postmarkListBounces: DoorHandler = async (request, own) => {
   if (messageid !== undefined) filter.messageId = messageid
   const part = emailfilter?.toLowerCase() ?? ''
   const keep = (event: WalkedEvent) =>
-    (type === undefined || bounceTypeOf(event).Type.toLowerCase() === type.toLowerCase()) &&
+    (type === undefined || classifyBounce(event).Type.toLowerCase() === type.toLowerCase()) &&
     (inactive === undefined || String(isInactive(event)) === inactive.toLowerCase()) &&
     event.recipient.toLowerCase().includes(part)
   const walked = await walkEvents(request, own, {
@@ -101,7 +101,7 @@ export const postmarkDeliveryStats: DoorHandler = async (request, own) => {
   const counts = new Map<string, number>()
   const inactive = new Set<string>()
   for (const event of walked.events) {
-    const { Type } = bounceTypeOf(event)
+    const { Type } = classifyBounce(event)
     counts.set(Type, (counts.get(Type) ?? 0) + 1)
     if (isInactive(event)) inactive.add(event.recipient.toLowerCase())
   }
@@ -173,7 +173,7 @@ async function readSummary(
 
 function shown(event: WalkedEvent, summary: MessageSummary | undefined): object {
   const { messageId, recipient, occurredAt, tag, details } = event
-  const { Type, TypeCode, Name, Description } = bounceTypeOf(event)
+  const { Type, TypeCode, Name, Description } = classifyBounce(event)
   return {
     RecordType: 'Bounce',
     ID: bounceNumber(event),

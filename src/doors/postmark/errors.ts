@@ -65,7 +65,7 @@ export function presentPostmark({ json, text, bytes: _, contentType: __, ...rest
   if (json !== null && typeof json === 'object' && 'ErrorCode' in json) return { ...rest, json }
   const refusal = (json ?? {}) as OwnRefusal
   const status = SHAPES[refusal.error ?? '']?.[0] ?? (rest.status < 413 ? 422 : rest.status)
-  return { ...rest, status, json: errorOf(refusal, text) }
+  return { ...rest, status, json: makePostmarkError(refusal, text) }
 }
 
 /** A refusal without an equivalent among ours. */
@@ -74,7 +74,7 @@ export function refuseAs(status: number, ErrorCode: number, Message: string): Re
 }
 
 /** A refusal in the client's form. Takes our refusal, and the text of one without a JSON body. */
-export function errorOf(refusal: OwnRefusal, text?: string): PostmarkError {
+export function makePostmarkError(refusal: OwnRefusal, text?: string): PostmarkError {
   const { error = '', message, issues, domain } = refusal
   const [first] = issues ?? []
   if (error === 'unauthorized')

@@ -9,7 +9,7 @@ import type { EdgeRequest } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { answerWith, isAccepted, type OwnApi, refuseFields } from '../common/own-api.ts'
-import { instant, readParameters, spanOf } from './query.ts'
+import { instant, parseSpan, readParameters } from './query.ts'
 import { findStream, listAll, serverNumber } from './streams.ts'
 
 /** GET /server. Keys are shown nowhere. */
@@ -124,7 +124,7 @@ async function readDays(
   own: OwnApi,
 ): Promise<readonly StatsEntry[] | { readonly answer: Answer }> {
   const { parameters, issues } = readParameters(request, ['fromdate', 'todate', 'messagestream', 'tag'])
-  const { fromMs, toMs } = spanOf(parameters, issues)
+  const { fromMs, toMs } = parseSpan(parameters, issues)
   const { messagestream, tag } = parameters
   if (tag !== undefined) issues.push({ path: 'tag', message: 'Statistics are kept for streams, not for tags' })
   if (issues.length > 0) return { answer: refuseFields(issues) }

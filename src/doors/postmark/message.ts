@@ -77,12 +77,12 @@ export function mapEmail(value: unknown): MappedEmail {
   const body: Record<string, unknown> = {}
   // Clients send empty texts for fields that are not meant.
   for (const [name, own] of TEXTS) if (isGiven(fields[name])) body[own] = fields[name]
-  if (isGiven(fields.From)) body.from = senderOf(fields.From)
-  for (const name of LISTS) if (isGiven(fields[name])) body[name.toLowerCase()] = recipientsOf(fields[name])
+  if (isGiven(fields.From)) body.from = convertSender(fields.From)
+  for (const name of LISTS) if (isGiven(fields[name])) body[name.toLowerCase()] = convertRecipients(fields[name])
   if (fields.Metadata !== undefined) body.metadata = fields.Metadata
-  if (fields.Headers !== undefined) body.headers = headersOf(fields.Headers, issues)
+  if (fields.Headers !== undefined) body.headers = convertHeaders(fields.Headers, issues)
   if (isGiven(fields.ReplyTo)) setReplyTo(body, fields.ReplyTo, issues)
-  if (fields.Attachments !== undefined) body.attachments = attachmentsOf(fields.Attachments, issues)
+  if (fields.Attachments !== undefined) body.attachments = convertAttachments(fields.Attachments, issues)
   // Postmark takes a message without To if it has Cc or Bcc. Ours names its first recipients in To.
   return issues.length > 0 ? { issues } : { body, stream: isGiven(fields.MessageStream) ? fields.MessageStream : null }
 }
@@ -91,21 +91,21 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== ''
 }
 
-function senderOf(value: unknown): unknown {
+function convertSender(value: unknown): unknown {
   if (typeof value !== 'string') return value
   const [first, ...others] = parseMailboxes(value)
-  return first === undefined || others.length > 0 ? value : addressOf(first)
+  return first === undefined || others.length > 0 ? value : convertAddress(first)
 }
 
-function recipientsOf(value: unknown): unknown {
-  return typeof value === 'string' ? parseMailboxes(value).slice(0, MAILBOXES_MAX).map(addressOf) : value
+function convertRecipients(value: unknown): unknown {
+  return typeof value === 'string' ? parseMailboxes(value).slice(0, MAILBOXES_MAX).map(convertAddress) : value
 }
 
-function addressOf({ email, name }: Mailbox): unknown {
+function convertAddress({ email, name }: Mailbox): unknown {
   return name === null ? email : { email, name }
 }
 
-function headersOf(value: unknown, issues: Issue[]): unknown {
+function convertHeaders(value: unknown, issues: Issue[]): unknown {
   if (!Array.isArray(value)) return value
   const headers: Record<string, unknown> = {}
   if (value.length > HEADERS_MAX) issues.push({ path: 'Headers', message: `Must have at most ${HEADERS_MAX} items` })
@@ -139,7 +139,7 @@ function setReplyTo(body: Record<string, unknown>, value: unknown, issues: Issue
   body.headers = { ...headers, 'Reply-To': mailboxes.map(formatMailbox).join(', ') }
 }
 
-function attachmentsOf(value: unknown, issues: Issue[]): unknown {
+function convertAttachments(value: unknown, issues: Issue[]): unknown {
   if (!Array.isArray(value) || value.length > ATTACHMENTS_MAX) return value
   return value.map((one, place) => {
     if (typeof one !== 'object' || one === null) return one
@@ -149,14 +149,14 @@ function attachmentsOf(value: unknown, issues: Issue[]): unknown {
     return {
       ...(Name !== undefined && { name: Name }),
       ...(Content !== undefined && { content: typeof Content === 'string' ? Content.replace(/\s+/g, '') : Content }),
-      ...(isGiven(type) && { contentType: typeof type === 'string' ? mediaTypeOf(type) : type }),
+      ...(isGiven(type) && { contentType: typeof type === 'string' ? parseMediaType(type) : type }),
       ...(isGiven(id) && { contentId: typeof id === 'string' ? id.replace(/^cid:/i, '') : id }),
     }
   })
 }
 
 /** Parameters, such as a charset, are not part of our media types. */
-function mediaTypeOf(type: string): string {
+function parseMediaType(type: string): string {
   const end = type.indexOf(';')
   return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase()
 }

@@ -8,7 +8,7 @@ import type { DoorHandler } from '../common/door-table.ts'
 import { formatMailbox } from '../common/mailbox.ts'
 import { answerWith, refuseFields } from '../common/own-api.ts'
 import { pageFrom, readOwnPages } from '../common/pages.ts'
-import { instant, listPartOf, readParameters, spanOf } from './query.ts'
+import { instant, parseListPart, parseSpan, readParameters } from './query.ts'
 import { findStream, streamNames } from './streams.ts'
 
 const PAGE_SIZE = 100
@@ -31,8 +31,8 @@ const METADATA = 'metadata_'
 /** GET /messages/outbound */
 export const postmarkListMessages: DoorHandler = async (request, own) => {
   const { parameters, issues } = readParameters(request, KNOWN)
-  const { count, offset } = listPartOf(parameters, issues)
-  const { fromMs, toMs } = spanOf(parameters, issues)
+  const { count, offset } = parseListPart(parameters, issues)
+  const { fromMs, toMs } = parseSpan(parameters, issues)
   const metadata = Object.entries(request.query).filter(([name]) => name.toLowerCase().startsWith(METADATA))
   if (metadata.length > 1) issues.push({ path: metadata[1]?.[0] ?? '', message: 'Only one metadata field is searched' })
   if (issues.length > 0) return refuseFields(issues)
@@ -51,7 +51,7 @@ export const postmarkListMessages: DoorHandler = async (request, own) => {
     ...(toMs !== null && { submittedTo: instant(toMs) }),
   }
   const keep = (message: MessageSummary) =>
-    (status === undefined || statusOf(message).toLowerCase() === status.toLowerCase()) &&
+    (status === undefined || convertStatus(message).toLowerCase() === status.toLowerCase()) &&
     (subject === undefined || (message.subject ?? '').toLowerCase().includes(subject.toLowerCase()))
   const read = async (after: string | null) => {
     const body = { ...filter, limit: PAGE_SIZE, ...(after !== null && { after }) }
@@ -82,7 +82,7 @@ export const postmarkReadMessage: DoorHandler = async (request, own) => {
       // The source of a message is not kept.
       Body: '',
       Attachments: message.attachments.map(({ name }) => name),
-      MessageEvents: message.events.map((event) => eventOf(event, message.messageId)),
+      MessageEvents: message.events.map((event) => convertEvent(event, message.messageId)),
     },
   }))
 }
@@ -102,7 +102,7 @@ function shown(message: MessageSummary, names: ReadonlyMap<string, string>): obj
     From: formatMailbox(from),
     Subject: subject,
     Attachments: [],
-    Status: statusOf(message),
+    Status: convertStatus(message),
     TrackOpens: false,
     TrackLinks: 'None',
     Metadata: metadata,
@@ -112,7 +112,7 @@ function shown(message: MessageSummary, names: ReadonlyMap<string, string>): obj
 }
 
 /** Queued until the first attempt of any recipient. */
-function statusOf({ recipients }: MessageSummary): string {
+function convertStatus({ recipients }: MessageSummary): string {
   return recipients.every(({ status }) => status === 'accepted' || status === 'scheduled') ? 'Queued' : 'Sent'
 }
 
@@ -125,7 +125,7 @@ const TYPES: Readonly<Record<MessageEvent['event'], string>> = {
   unsubscribed: 'SubscriptionChanged',
 }
 
-function eventOf(event: MessageEvent, messageId: string): object {
+function convertEvent(event: MessageEvent, messageId: string): object {
   const { recipient, occurredAt, details, route } = event
   const words = details.response ?? ''
   const isEnd = event.event === 'bounced' || event.event === 'spam_complaint'

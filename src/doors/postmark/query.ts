@@ -42,7 +42,7 @@ export interface Part {
 }
 
 /** Reads count and offset. */
-export function listPartOf({ count, offset }: Parameters, issues: Issue[]): Part {
+export function parseListPart({ count, offset }: Parameters, issues: Issue[]): Part {
   const part = { count: Number(count ?? COUNT_DEFAULT), offset: Number(offset ?? 0) }
   if (!Number.isInteger(part.count) || part.count < 1 || part.count > COUNT_MAX)
     issues.push({ path: 'count', message: `Must be 1 to ${COUNT_MAX}` })
@@ -52,7 +52,7 @@ export function listPartOf({ count, offset }: Parameters, issues: Issue[]): Part
 }
 
 /** A span of time; null: open. Times without an offset are UTC; a day of `todate` is part of the span. */
-export function spanOf(
+export function parseSpan(
   { fromdate, todate }: Parameters,
   issues: Issue[],
 ): { readonly fromMs: number | null; readonly toMs: number | null } {

@@ -7,7 +7,7 @@ import type { DoorHandler } from '../common/door-table.ts'
 import { formatMailbox } from '../common/mailbox.ts'
 import { answerWith, refuseFields } from '../common/own-api.ts'
 import { pageFrom, readOwnPages } from '../common/pages.ts'
-import { instant, listPartOf, readParameters, spanOf } from './query.ts'
+import { instant, parseListPart, parseSpan, readParameters } from './query.ts'
 import { streamNames } from './streams.ts'
 
 const PAGE_SIZE = 100
@@ -20,8 +20,8 @@ type Person = ReceivedMessage['to'][number]
 /** GET /messages/inbound */
 export const postmarkListReceived: DoorHandler = async (request, own) => {
   const { parameters, issues } = readParameters(request, KNOWN)
-  const { count, offset } = listPartOf(parameters, issues)
-  const { fromMs, toMs } = spanOf(parameters, issues)
+  const { count, offset } = parseListPart(parameters, issues)
+  const { fromMs, toMs } = parseSpan(parameters, issues)
   if (issues.length > 0) return refuseFields(issues)
   const names = await streamNames(request, own)
   if ('answer' in names) return names.answer

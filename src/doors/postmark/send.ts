@@ -10,10 +10,10 @@ import type { EmailAnswer } from '../../../schemas/email.ts'
 import { BATCH_MESSAGES_MAX } from '../../../schemas/limits.ts'
 import type { Message } from '../../../schemas/message.ts'
 import type { EdgeRequest } from '../../http/request.ts'
-import { type Answer, type Reply, refuse } from '../../http/respond.ts'
+import { type Answer, type Reply, refusalReply } from '../../http/respond.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { isAccepted, isReply, type OwnApi, type OwnRefusal, refuseFields } from '../common/own-api.ts'
-import { CODES, errorOf, type PostmarkError, presentPostmark, refuseAs } from './errors.ts'
+import { CODES, makePostmarkError, type PostmarkError, presentPostmark, refuseAs } from './errors.ts'
 import { type MappedEmail, mapEmail, postmarkField } from './message.ts'
 import { findIn, listAll } from './streams.ts'
 
@@ -35,15 +35,15 @@ type Item = Record<string, unknown>
 /** POST /email */
 export const postmarkSend: DoorHandler = async (request, own) => {
   const [mapped] = await mapAll(request, own, [request.body])
-  if (mapped === undefined || 'answer' in mapped) return mapped?.answer ?? refuse('internal_error')
+  if (mapped === undefined || 'answer' in mapped) return mapped?.answer ?? refusalReply('internal_error')
   if ('issues' in mapped) return refuseFields(mapped.issues)
   const { idempotencyKey } = request
   const asked = { body: mapped.body, idempotencyKey, rename: postmarkField, areStringsChecked: true as const }
   const answer = await own.call('sendEmail', request, asked)
   if (!isAccepted(answer)) return answer
   const accepted = answer.json as EmailAnswer
-  const inactive = await inactiveOf(request, own, answer, accepted.messageId)
-  const json = sentOf(request.body as Item, accepted, inactive)
+  const inactive = await readInactive(request, own, answer, accepted.messageId)
+  const json = makeSent(request.body as Item, accepted, inactive)
   const { headers } = answer
   return {
     status: json.ErrorCode === 0 ? 200 : 422,
@@ -69,7 +69,7 @@ export const postmarkSendBatch: DoorHandler = async (request, own) => {
       sent.push(...(answer.json as Sent[]))
       messageIds.push(...(answer.messageIds ?? []))
     } else if (start === 0) return answer
-    else sent.push(...chunk.map(() => failureOf(answer)))
+    else sent.push(...chunk.map(() => convertFailure(answer)))
   }
   return { status: 200, json: sent, messageIds }
 }
@@ -87,7 +87,7 @@ async function sendChunk(request: EdgeRequest, own: OwnApi, { chunk, start, tota
   // A message that could not be mapped is passed on as null and is refused in its place.
   const messages = mapped.map((one) => ('body' in one ? one.body : null))
   const original = { total, start, messages: chunk }
-  const asked = { body: { messages, partial: true }, original, idempotencyKey: keyOf(request, start) }
+  const asked = { body: { messages, partial: true }, original, idempotencyKey: makeKey(request, start) }
   const answer = await own.call('sendBatch', request, asked)
   if (!isAccepted(answer)) return answer
   type Outcome = Partial<EmailAnswer> & OwnRefusal
@@ -96,11 +96,12 @@ async function sendChunk(request: EdgeRequest, own: OwnApi, { chunk, start, tota
   const messageIds: string[] = []
   for (const [place, outcome] of outcomes.entries()) {
     const one = mapped[place] as MappedEmail
-    if (outcome.messageId === undefined) sent.push(errorOf('issues' in one ? { ...outcome, ...one } : renamed(outcome)))
+    if (outcome.messageId === undefined)
+      sent.push(makePostmarkError('issues' in one ? { ...outcome, ...one } : renamed(outcome)))
     else {
       messageIds.push(outcome.messageId)
-      const inactive = await inactiveOf(request, own, answer, outcome.messageId)
-      sent.push(sentOf(chunk[place] as Item, outcome as EmailAnswer, inactive))
+      const inactive = await readInactive(request, own, answer, outcome.messageId)
+      sent.push(makeSent(chunk[place] as Item, outcome as EmailAnswer, inactive))
     }
   }
   return { status: 200, json: sent, messageIds }
@@ -131,7 +132,7 @@ function isOther(stream: unknown): boolean {
 const MISSING_STREAM = { path: 'MessageStream', message: 'This server has no stream with that name' }
 
 /** Suppressed addresses of a message, from the decision or, for a replay, from the log. */
-async function inactiveOf(request: EdgeRequest, own: OwnApi, answer: Reply, id: string): Promise<Inactive> {
+async function readInactive(request: EdgeRequest, own: OwnApi, answer: Reply, id: string): Promise<Inactive> {
   if (answer.headers?.['Idempotent-Replayed'] === undefined)
     return answer.suppressed?.get(id) ?? { addresses: [], isAll: false }
   const read = await own.call('readMessage', request, { params: { id } })
@@ -143,7 +144,7 @@ async function inactiveOf(request: EdgeRequest, own: OwnApi, answer: Reply, id: 
 
 type Inactive = NonNullable<ReturnType<NonNullable<Reply['suppressed']>['get']>>
 
-function sentOf(item: Item, { messageId, submittedAt, test }: EmailAnswer, { addresses, isAll }: Inactive): Sent {
+function makeSent(item: Item, { messageId, submittedAt, test }: EmailAnswer, { addresses, isAll }: Inactive): Sent {
   const list = addresses.join(', ')
   const sent: Record<string, unknown> = {}
   for (const name of ['To', 'Cc', 'Bcc']) if (item[name]) sent[name] = item[name]
@@ -167,13 +168,13 @@ function renamed(refusal: OwnRefusal): OwnRefusal {
 }
 
 /** The answer to each message of a chunk that was refused as a whole, or whose outcome is unknown. */
-function failureOf(answer: Answer): PostmarkError {
+function convertFailure(answer: Answer): PostmarkError {
   if (isReply(answer) && answer.status !== 503) return presentPostmark(answer).json as PostmarkError
   return { ErrorCode: 500, Message: 'The service failed after a part of the batch. Send this message again.' }
 }
 
 /** Each chunk of a batch has its own key. */
-function keyOf({ idempotencyKey }: EdgeRequest, start: number): string | null {
+function makeKey({ idempotencyKey }: EdgeRequest, start: number): string | null {
   if (idempotencyKey === null) return null
   return `postmark-${start}-${createHash('sha256').update(idempotencyKey).digest('hex')}`
 }

@@ -12,7 +12,7 @@ import { isAccepted, isReply, type OwnApi, type OwnRefusal, refuseFields } from 
 import { pageFrom, readOwnPages } from '../common/pages.ts'
 import { decodeParam } from '../common/path-address.ts'
 import { CODES, refuseAs } from './errors.ts'
-import { instant, readParameters, spanOf } from './query.ts'
+import { instant, parseSpan, readParameters } from './query.ts'
 import { findStream } from './streams.ts'
 
 const PAGE_SIZE = 1_000
@@ -35,7 +35,7 @@ const SHOWN: Readonly<Record<SuppressionEntry['reason'], Shown>> = {
 export const postmarkDumpSuppressions: DoorHandler = async (request, own) => {
   const known = ['suppressionreason', 'origin', 'emailaddress', 'fromdate', 'todate', 'count', 'offset']
   const { parameters, issues } = readParameters(request, known)
-  const { fromMs, toMs } = spanOf(parameters, issues)
+  const { fromMs, toMs } = parseSpan(parameters, issues)
   if (issues.length > 0) return refuseFields(issues)
   const stream = await findStream(request, own, decodeParam(request, 'id'))
   if ('answer' in stream) return stream.answer

@@ -8,7 +8,7 @@ import type { DoorHandler } from '../common/door-table.ts'
 import { readFields } from '../common/fields.ts'
 import { answerWith, refuseFields } from '../common/own-api.ts'
 import { pageFrom, readClientPage } from '../common/pages.ts'
-import { pageAskedOf } from './lists.ts'
+import { parsePageAsked } from './lists.ts'
 
 /** Fields of POST /domains that may be given, with the value that asks for nothing that is not offered. */
 const HARMLESS: Readonly<Record<string, unknown>> = {
@@ -37,7 +37,7 @@ export const resendAddDomain: DoorHandler = async (request, own) => {
   const answer = await own.call('addDomain', request, { body, rename: () => 'name' })
   return answerWith<Domain>(answer, (domain) => ({
     status: 201,
-    json: { ...shown(domain), records: recordsOf(domain) },
+    json: { ...shown(domain), records: convertRecords(domain) },
   }))
 }
 
@@ -48,7 +48,7 @@ export const resendListDomains: DoorHandler = async (request, own) => {
       const query = { limit: String(limit), ...(after !== null && { after }) }
       return pageFrom(await own.call('listDomains', request, { query }), 'domains')
     },
-    pageAskedOf(request),
+    parsePageAsked(request),
     { idOf: ({ domainId }) => domainId },
   )
   if ('answer' in page) return page.answer
@@ -59,7 +59,7 @@ export const resendListDomains: DoorHandler = async (request, own) => {
 export const resendReadDomain: DoorHandler = async (request, own) => {
   const answer = await own.call('readDomain', request, { params: request.params })
   return answerWith<Domain>(answer, (domain) => ({
-    json: { object: 'domain', ...shown(domain), records: recordsOf(domain) },
+    json: { object: 'domain', ...shown(domain), records: convertRecords(domain) },
   }))
 }
 
@@ -78,16 +78,16 @@ export const resendRemoveDomain: DoorHandler = async (request, own): Promise<Ans
 function shown(domain: Domain) {
   const { domainId, domain: name, createdAt } = domain
   const rest = { region: null, capabilities: CAPABILITIES, open_tracking: false, click_tracking: false }
-  return { id: domainId, name, status: statusOf(domain), created_at: createdAt, ...rest }
+  return { id: domainId, name, status: convertStatus(domain), created_at: createdAt, ...rest }
 }
 
-function statusOf({ verified, lastCheckedAt, unverifiedSince }: Domain): string {
+function convertStatus({ verified, lastCheckedAt, unverifiedSince }: Domain): string {
   if (verified) return 'verified'
   if (unverifiedSince !== undefined) return 'failed'
   return lastCheckedAt === null ? 'not_started' : 'pending'
 }
 
-function recordsOf({ returnPath, dkim, lastCheckedAt }: Domain): object[] {
+function convertRecords({ returnPath, dkim, lastCheckedAt }: Domain): object[] {
   const waiting = lastCheckedAt === null ? 'not_started' : 'pending'
   const made = (record: string, { type, host, value, verified }: Domain['dkim'] | Domain['returnPath']) => {
     return { record, name: host, type, value, ttl: 'Auto', status: verified ? 'verified' : waiting }

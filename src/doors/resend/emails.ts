@@ -8,7 +8,7 @@ import type { DoorHandler } from '../common/door-table.ts'
 import { formatMailbox, parseMailboxes } from '../common/mailbox.ts'
 import { answerWith } from '../common/own-api.ts'
 import { pageFrom, readClientPage } from '../common/pages.ts'
-import { pageAskedOf } from './lists.ts'
+import { parsePageAsked } from './lists.ts'
 
 /** Resend's words for the status of a recipient. */
 const LAST_EVENTS: Readonly<Record<MessageSummary['recipients'][number]['status'], string>> = {
@@ -48,7 +48,7 @@ export const resendListEmails: DoorHandler = async (request, own) => {
       const body = { limit, ...(after !== null && { after }) }
       return pageFrom(await own.call('searchMessages', request, { body }), 'messages')
     },
-    pageAskedOf(request),
+    parsePageAsked(request),
     { idOf: ({ messageId }) => messageId },
   )
   if ('answer' in page) return page.answer
@@ -74,13 +74,13 @@ function shown(message: MessageSummary) {
     bcc: listed('bcc'),
     created_at: submittedAt,
     subject,
-    last_event: lastEventOf(message),
+    last_event: convertLastEvent(message),
     scheduled_at: sendAt,
   }
 }
 
 /** The last event of any recipient; a complaint is later than all others. */
-function lastEventOf({ recipients }: MessageSummary): string {
+function convertLastEvent({ recipients }: MessageSummary): string {
   if (recipients.some(({ complainedAt }) => complainedAt !== null)) return 'complained'
   const [first, ...others] = recipients
   if (first === undefined) return 'queued'

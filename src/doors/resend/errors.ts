@@ -38,12 +38,12 @@ const MISSING = 'Required'
 /** The answer for a refusal of ours. Takes whether the request had a key. */
 export function presentRefusal({ json, text, bytes: _, contentType: __, ...rest }: Reply, hasKey: boolean): Reply {
   const refusal = (json ?? {}) as OwnRefusal
-  const shape = shapeOf(refusal, { status: rest.status, hasKey })
-  const message = refusal.error === 'unauthorized' ? keyMessage(hasKey) : sentenceOf(refusal, text)
+  const shape = convertError(refusal, { status: rest.status, hasKey })
+  const message = refusal.error === 'unauthorized' ? keyMessage(hasKey) : formatRefusal(refusal, text)
   return { ...rest, status: shape.statusCode, json: { ...shape, message } satisfies ResendError }
 }
 
-function shapeOf({ error, issues }: OwnRefusal, { status, hasKey }: { status: number; hasKey: boolean }): Shape {
+function convertError({ error, issues }: OwnRefusal, { status, hasKey }: { status: number; hasKey: boolean }): Shape {
   if (error === 'unauthorized') return { statusCode: 401, name: hasKey ? 'invalid_api_key' : 'missing_api_key' }
   if (error === 'invalid_request') return invalidShape(issues)
   // The edge's own refusals have no code.
@@ -68,7 +68,7 @@ function keyMessage(hasKey: boolean): string {
 }
 
 /** The sentence of a refusal. Takes a refusal, and the text of one without a JSON body. */
-export function sentenceOf({ error, message, issues, domain }: OwnRefusal, text?: string): string {
+export function formatRefusal({ error, message, issues, domain }: OwnRefusal, text?: string): string {
   const [first] = issues ?? []
   if (error === 'domain_not_verified')
     return `The ${domain} domain is not verified. Add it to the account and verify its DNS records.`

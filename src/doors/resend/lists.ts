@@ -23,7 +23,7 @@ export const SUPPRESSIONS_QUERY = {
 } as const
 
 /** The page that a request asks for. */
-export function pageAskedOf({ query }: Pick<EdgeRequest, 'query'>): PageAsked {
+export function parsePageAsked({ query }: Pick<EdgeRequest, 'query'>): PageAsked {
   const { limit, after, before } = query
   return { limit: limit === undefined ? LIMIT_DEFAULT : Number(limit), after, before }
 }

@@ -62,17 +62,17 @@ export function mapMessage(value: unknown, nowMs: number): MappedMessage {
   for (const name of SAME) if (fields[name] !== undefined) body[name] = fields[name]
   // With Resend, an empty text disables the text generated from the HTML.
   for (const name of ['text', 'html']) if (body[name] === '') delete body[name]
-  if (fields.from !== undefined) body.from = mailboxOf(fields.from)
-  for (const name of ['to', 'cc', 'bcc']) if (fields[name] !== undefined) body[name] = mailboxesOf(fields[name])
+  if (fields.from !== undefined) body.from = convertMailbox(fields.from)
+  for (const name of ['to', 'cc', 'bcc']) if (fields[name] !== undefined) body[name] = convertMailboxes(fields[name])
   if (fields.reply_to !== undefined) setReplyTo(body, fields.reply_to, issues)
-  if (fields.tags !== undefined) body.metadata = metadataOf(fields.tags, issues)
-  if (fields.attachments !== undefined) body.attachments = attachmentsOf(fields.attachments, issues)
-  if (fields.scheduled_at !== undefined) body.sendAt = instantOf(fields.scheduled_at, nowMs)
+  if (fields.tags !== undefined) body.metadata = convertTags(fields.tags, issues)
+  if (fields.attachments !== undefined) body.attachments = convertAttachments(fields.attachments, issues)
+  if (fields.scheduled_at !== undefined) body.sendAt = convertInstant(fields.scheduled_at, nowMs)
   return issues.length > 0 ? { issues } : { body }
 }
 
 /** The time of `scheduled_at`: ISO 8601, or `in 1 min`. Any other value stays unchanged. */
-export function instantOf(value: unknown, nowMs: number): unknown {
+export function convertInstant(value: unknown, nowMs: number): unknown {
   if (typeof value !== 'string') return value
   const [, count, unit = ''] = SPAN.exec(value.trim()) ?? []
   if (count === undefined) return value
@@ -80,16 +80,16 @@ export function instantOf(value: unknown, nowMs: number): unknown {
   return new Date(nowMs + spanMs).toISOString()
 }
 
-function mailboxOf(value: unknown): unknown {
+function convertMailbox(value: unknown): unknown {
   if (typeof value !== 'string') return value
   const { email, name } = parseMailbox(value)
   return name === null ? email : { email, name }
 }
 
-function mailboxesOf(value: unknown): unknown {
-  if (!Array.isArray(value)) return [mailboxOf(value)]
+function convertMailboxes(value: unknown): unknown {
+  if (!Array.isArray(value)) return [convertMailbox(value)]
   // A list that is too long is passed on unchanged, because our own check refuses it.
-  return value.length > RECIPIENTS_MAX ? value : value.map(mailboxOf)
+  return value.length > RECIPIENTS_MAX ? value : value.map(convertMailbox)
 }
 
 function setReplyTo(body: Record<string, unknown>, value: unknown, issues: Issue[]): void {
@@ -115,7 +115,7 @@ function setReplyTo(body: Record<string, unknown>, value: unknown, issues: Issue
   body.headers = { ...headers, 'Reply-To': (mailboxes as Mailbox[]).map(formatMailbox).join(', ') }
 }
 
-function metadataOf(value: unknown, issues: Issue[]): unknown {
+function convertTags(value: unknown, issues: Issue[]): unknown {
   if (!Array.isArray(value)) return value
   const metadata: Record<string, unknown> = {}
   if (value.length > METADATA_MAX) issues.push({ path: 'tags', message: `Must have at most ${METADATA_MAX} items` })
@@ -134,7 +134,7 @@ function metadataOf(value: unknown, issues: Issue[]): unknown {
   return metadata
 }
 
-function attachmentsOf(value: unknown, issues: Issue[]): unknown {
+function convertAttachments(value: unknown, issues: Issue[]): unknown {
   if (!Array.isArray(value) || value.length > ATTACHMENTS_MAX) return value
   return value.map((one, place) => {
     const path = `attachments.${place}`
@@ -146,15 +146,15 @@ function attachmentsOf(value: unknown, issues: Issue[]): unknown {
     const { filename, content, content_type: type, content_id: id } = fields
     return {
       ...(filename !== undefined && { name: filename }),
-      ...(content !== undefined && { content: bytesOf(content) }),
-      ...(type !== undefined && { contentType: typeof type === 'string' ? mediaTypeOf(type) : type }),
+      ...(content !== undefined && { content: convertBytes(content) }),
+      ...(type !== undefined && { contentType: typeof type === 'string' ? parseMediaType(type) : type }),
       ...(id !== undefined && { contentId: typeof id === 'string' ? id.replace(/^<(.*)>$/, '$1') : id }),
     }
   })
 }
 
 /** Base64, or a Buffer as JSON writes it. */
-function bytesOf(content: unknown): unknown {
+function convertBytes(content: unknown): unknown {
   if (typeof content === 'string') return content.replace(/\s+/g, '')
   const { type, data } = content as Fields
   const isBuffer = type === 'Buffer' && Array.isArray(data) && data.every(isByte)
@@ -166,7 +166,7 @@ function isByte(value: unknown): boolean {
 }
 
 /** Parameters, such as a charset, are not part of our media types. */
-function mediaTypeOf(type: string): string {
+function parseMediaType(type: string): string {
   const end = type.indexOf(';')
   return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase()
 }

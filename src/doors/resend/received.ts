@@ -5,12 +5,12 @@
  */
 
 import type { ReceivedMessage, ReceivedSummary } from '../../../schemas/inbound.ts'
-import { refuse } from '../../http/respond.ts'
+import { refusalReply } from '../../http/respond.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { formatMailbox } from '../common/mailbox.ts'
 import { answerWith, isAccepted, type OwnApi } from '../common/own-api.ts'
 import { pageFrom, readClientPage } from '../common/pages.ts'
-import { pageAskedOf } from './lists.ts'
+import { parsePageAsked } from './lists.ts'
 
 /** Query of GET /emails/receiving/{id}: images within HTML stay references. */
 export const RECEIVED_QUERY = {
@@ -29,7 +29,7 @@ export const resendListReceived: DoorHandler = async (request, own) => {
       const body = { limit, ...(after !== null && { after }) }
       return pageFrom(await own.call('searchReceived', request, { body }), 'messages')
     },
-    pageAskedOf(request),
+    parsePageAsked(request),
     { idOf: ({ inboundMessageId }) => inboundMessageId },
   )
   if ('answer' in page) return page.answer
@@ -75,7 +75,7 @@ export const resendReadReceived: DoorHandler = async (request, own) => {
 export const resendListAttachments: DoorHandler = async (request, own) => {
   const answer = await own.call('readReceived', request, { params: request.params })
   return answerWith<ReceivedMessage>(answer, (message) => {
-    const data = message.attachments.map((one) => attachmentOf(own, message, one))
+    const data = message.attachments.map((one) => convertAttachment(own, message, one))
     return { json: { object: 'list', has_more: false, data } }
   })
 }
@@ -87,11 +87,11 @@ export const resendReadAttachment: DoorHandler = async (request, own) => {
   if (!isAccepted(answer)) return answer
   const message = answer.json as ReceivedMessage
   const found = message.attachments.find(({ position }) => String(position) === attachmentId)
-  if (found === undefined) return refuse('not_found')
-  return { status: 200, json: { object: 'attachment', ...attachmentOf(own, message, found) } }
+  if (found === undefined) return refusalReply('not_found')
+  return { status: 200, json: { object: 'attachment', ...convertAttachment(own, message, found) } }
 }
 
-function attachmentOf({ baseUrl }: OwnApi, message: ReceivedMessage, one: Attachment): object {
+function convertAttachment({ baseUrl }: OwnApi, message: ReceivedMessage, one: Attachment): object {
   const { inboundMessageId, contentExpiresAt } = message
   return {
     id: String(one.position),

@@ -10,8 +10,8 @@ import type { Answer } from '../../http/respond.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { readFields } from '../common/fields.ts'
 import { answerWith, type OwnApi, type OwnRefusal, refuseFields } from '../common/own-api.ts'
-import { sentenceOf } from './errors.ts'
-import { instantOf, type MappedMessage, mapMessage, resendField } from './message.ts'
+import { formatRefusal } from './errors.ts'
+import { convertInstant, type MappedMessage, mapMessage, resendField } from './message.ts'
 
 /** Resend allows one character more than our own routes: such a key goes by its hash. */
 export const RESEND_KEY_CHARS_MAX = 256
@@ -26,7 +26,7 @@ export const sendOne: DoorHandler = async (request, own) => {
   if ('issues' in mapped) return refuseFields(mapped.issues)
   const asked = {
     body: mapped.body,
-    idempotencyKey: keyOf(request),
+    idempotencyKey: makeKey(request),
     rename: resendField,
     areStringsChecked: true as const,
   }
@@ -62,7 +62,7 @@ async function sendStrict(request: EdgeRequest, own: OwnApi, { mapped, original 
   const issues = mapped.flatMap((one, place) => ('issues' in one ? one.issues.map((issue) => at(place, issue)) : []))
   if (issues.length > 0) return refuseFields(issues)
   const messages = mapped.map((one) => ('body' in one ? one.body : null))
-  const asked = { body: { messages }, original, idempotencyKey: keyOf(request), rename: resendField }
+  const asked = { body: { messages }, original, idempotencyKey: makeKey(request), rename: resendField }
   return answerWith<{ messages: readonly Sent[] }>(await own.call('sendBatch', request, asked), (answer) => {
     const messageIds = answer.messages.map(({ messageId }) => messageId)
     return { json: { data: messageIds.map((id) => ({ id })) }, messageIds }
@@ -72,7 +72,7 @@ async function sendStrict(request: EdgeRequest, own: OwnApi, { mapped, original 
 async function sendPermissive(request: EdgeRequest, own: OwnApi, { mapped, original }: Batch): Promise<Answer> {
   // A message that could not be mapped is passed on as null and is refused in its place.
   const messages = mapped.map((one) => ('body' in one ? one.body : null))
-  const asked = { body: { messages, partial: true }, original, idempotencyKey: keyOf(request) }
+  const asked = { body: { messages, partial: true }, original, idempotencyKey: makeKey(request) }
   type Outcome = Partial<Sent> & OwnRefusal
   return answerWith<{ messages: readonly Outcome[] }>(await own.call('sendBatch', request, asked), (answer) => {
     const messageIds: string[] = []
@@ -80,7 +80,7 @@ async function sendPermissive(request: EdgeRequest, own: OwnApi, { mapped, origi
     for (const [index, outcome] of answer.messages.entries()) {
       const one = mapped[index] as MappedMessage
       if (outcome.messageId !== undefined) messageIds.push(outcome.messageId)
-      else errors.push({ index, message: sentenceOf('issues' in one ? { issues: one.issues } : renamed(outcome)) })
+      else errors.push({ index, message: formatRefusal('issues' in one ? { issues: one.issues } : renamed(outcome)) })
     }
     return { json: { data: messageIds.map((id) => ({ id })), errors }, messageIds }
   })
@@ -102,7 +102,7 @@ export const reschedule: DoorHandler = async (request, own) => {
   const { fields, issues } = readFields(request.body, new Set(['scheduled_at']))
   if (issues.length > 0) return refuseFields(issues)
   const { scheduled_at: time } = fields
-  const body = time === undefined ? {} : { sendAt: instantOf(time, own.nowMs()) }
+  const body = time === undefined ? {} : { sendAt: convertInstant(time, own.nowMs()) }
   return answerObject(await own.call('patchMessage', request, { params: request.params, body, rename: resendField }))
 }
 
@@ -115,7 +115,7 @@ function answerObject(answer: Answer): Answer {
   return answerWith<Sent>(answer, ({ messageId }) => ({ json: { object: 'email', id: messageId } }))
 }
 
-function keyOf({ idempotencyKey }: EdgeRequest): string | null {
+function makeKey({ idempotencyKey }: EdgeRequest): string | null {
   if (idempotencyKey === null || idempotencyKey.length <= IDEMPOTENCY_KEY_CHARS_MAX) return idempotencyKey
   return `resend-${createHash('sha256').update(idempotencyKey).digest('hex')}`
 }

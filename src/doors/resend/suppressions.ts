@@ -6,14 +6,14 @@
 
 import type { SuppressionEntry } from '../../../schemas/suppression.ts'
 import type { EdgeRequest } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import { type Answer, refusalReply } from '../../http/respond.ts'
 import type { ServerKey } from '../../views/key.ts'
 import type { DoorHandler } from '../common/door-table.ts'
 import { readFields } from '../common/fields.ts'
 import { isAccepted, type OwnApi, refuseFields } from '../common/own-api.ts'
 import { pageFrom, readClientPage } from '../common/pages.ts'
 import { decodeParam } from '../common/path-address.ts'
-import { pageAskedOf } from './lists.ts'
+import { parsePageAsked } from './lists.ts'
 
 /** Entries of one batch. */
 const BATCH_MAX = 100
@@ -88,7 +88,7 @@ export const resendListSuppressions: DoorHandler = async (request, own) => {
       const body = { streamId: streamOf(request), limit, ...(after !== null && { after }), ...(reason && { reason }) }
       return pageFrom(await own.call('searchSuppressions', request, { body }), 'suppressions')
     },
-    pageAskedOf(request),
+    parsePageAsked(request),
     {
       idOf: ({ suppressionId }) => suppressionId,
       ...(origin === 'manual' && { keep: (one: SuppressionEntry) => ORIGINS[one.reason] === origin }),
@@ -133,7 +133,7 @@ async function find(request: EdgeRequest, own: OwnApi, name: string): Promise<Fo
   const answer = await own.call('readSuppression', request, { params: { id: name } })
   if (!isAccepted(answer)) return { answer }
   const entry = answer.json as SuppressionEntry
-  return entry.streamId === streamOf(request) ? entry : { answer: refuse('not_found') }
+  return entry.streamId === streamOf(request) ? entry : { answer: refusalReply('not_found') }
 }
 
 async function findByAddress(request: EdgeRequest, own: OwnApi, address: string): Promise<Found> {
@@ -141,7 +141,7 @@ async function findByAddress(request: EdgeRequest, own: OwnApi, address: string)
   const answer = await own.call('searchSuppressions', request, { body, rename: () => 'id' })
   if (!isAccepted(answer)) return { answer }
   const [entry] = (answer.json as { suppressions: readonly SuppressionEntry[] }).suppressions
-  return entry ?? { answer: refuse('not_found') }
+  return entry ?? { answer: refusalReply('not_found') }
 }
 
 function isMissing(answer: Answer): boolean {

@@ -71,7 +71,7 @@ export function findIssues(schema: Schema, value: unknown): Issue[] {
 function walk(schema: Schema, value: unknown, path: string, issues: Issue[]): void {
   if (issues.length >= ISSUES_MAX) return
   const chosen = chooseBranch(schema, value)
-  const message = typeof chosen === 'string' ? chosen : problemOf(chosen, value)
+  const message = typeof chosen === 'string' ? chosen : describeProblem(chosen, value)
   if (typeof chosen === 'string' || message !== null) {
     issues.push({ path, message: message ?? '' })
   } else if (Array.isArray(value)) {
@@ -127,7 +127,7 @@ function walkField(schema: Schema, name: string, value: unknown, path: string, i
   } else if (schema.additionalProperties === false) {
     issues.push({ path, message: 'Unknown field' })
   } else {
-    const message = schema.propertyNames === undefined ? null : problemOf(schema.propertyNames, name)
+    const message = schema.propertyNames === undefined ? null : describeProblem(schema.propertyNames, name)
     if (message !== null) issues.push({ path, message: `Name not allowed: ${message.toLowerCase()}` })
     else if (typeof schema.additionalProperties === 'object') walk(schema.additionalProperties, value, path, issues)
   }
@@ -144,7 +144,7 @@ function addMissing(schema: Schema, fields: Fields, path: string, issues: Issue[
 }
 
 /** The problem of the value itself, apart from its content, or null. */
-function problemOf(schema: Schema, value: unknown): string | null {
+function describeProblem(schema: Schema, value: unknown): string | null {
   const types = typeof schema.type === 'string' ? [schema.type] : schema.type
   if (types !== undefined && !types.some((type) => isOfType(value, type))) {
     return `Must be ${types.map((type) => TYPE_NAMES[type] ?? type).join(' or ')}`
@@ -164,7 +164,7 @@ function problemOfText(schema: Schema, text: string): string | null {
   }
   const format = schema.format === undefined ? undefined : FORMATS[schema.format]
   if (format !== undefined) return format.test(text) ? null : format.message
-  if (schema.pattern !== undefined && !patternOf(schema.pattern).test(text)) {
+  if (schema.pattern !== undefined && !compilePattern(schema.pattern).test(text)) {
     return `Must be ${schema.description ?? 'of another form'}`
   }
   return isForbidden(text) ? 'Must not contain U+0000 or a lone surrogate' : null
@@ -218,7 +218,7 @@ function joinPath(path: string, name: string): string {
   return path === '' ? shown : `${path}.${shown}`
 }
 
-function patternOf(source: string): RegExp {
+function compilePattern(source: string): RegExp {
   const known = PATTERNS.get(source)
   if (known !== undefined) return known
   const pattern = new RegExp(source, 'u')

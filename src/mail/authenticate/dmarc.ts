@@ -9,7 +9,7 @@
 
 import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
 import { type DkimVerdict, DMARC_POLICIES, type DmarcPolicy, type SpfVerdict } from '../../../schemas/inbound.ts'
-import type { LookUp } from './look-up.ts'
+import type { DnsLookUp } from './look-up.ts'
 import { clip } from './reason.ts'
 
 /** Earlier results. */
@@ -41,7 +41,7 @@ export interface DmarcReport {
 const NOTHING_FOUND = { record: null, policyDomain: null, aligned: { spf: null, dkim: null } } as const
 
 /** Evaluates DMARC. Never rejects. */
-export async function checkDmarc(input: DmarcInput, lookUp: LookUp): Promise<DmarcReport> {
+export async function checkDmarc(input: DmarcInput, lookUp: DnsLookUp): Promise<DmarcReport> {
   const spfDomains = input.spf === 'pass' ? [input.spfDomain] : []
   const first = await evaluate(input, { spfDomains, dkimDomains: input.passed, lookUp })
   if (first.dmarc !== 'fail') return first
@@ -55,7 +55,7 @@ export async function checkDmarc(input: DmarcInput, lookUp: LookUp): Promise<Dma
 
 async function evaluate(
   { authors, fromFields }: DmarcInput,
-  identities: { spfDomains: readonly string[]; dkimDomains: readonly string[]; lookUp: LookUp },
+  identities: { spfDomains: readonly string[]; dkimDomains: readonly string[]; lookUp: DnsLookUp },
 ): Promise<DmarcReport> {
   const { response, reason } = await evaluateDmarc({
     headerFrom: [...authors],

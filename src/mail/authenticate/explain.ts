@@ -61,11 +61,11 @@ const SPF: Readonly<Record<SpfVerdict, (finding: SpfFinding, ip: string) => Sent
         }
       : { message: `SPF was not checked: ${reason}`, fix: null },
   permerror: ({ domain, reason }) => ({
-    message: `The SPF record of ${domain} cannot be used: ${detailOf(reason)}`,
+    message: `The SPF record of ${domain} cannot be used: ${cleanDetail(reason)}`,
     fix: `Fix the TXT record of ${domain} (RFC 7208)`,
   }),
   temperror: ({ domain, reason }) => ({
-    message: `The DNS did not return the SPF record of ${domain}: ${detailOf(reason)}`,
+    message: `The DNS did not return the SPF record of ${domain}: ${cleanDetail(reason)}`,
     fix: LATER,
   }),
   unchecked: ({ reason }) => ({ message: `SPF was not checked: ${reason}`, fix: null }),
@@ -81,7 +81,7 @@ function mechanism(ip: string): string {
 }
 
 /** Further details of the verifier. */
-function detailOf(reason: string | null): string {
+function cleanDetail(reason: string | null): string {
   const detail = (reason ?? '').replace(/^(?:permanent )?error in processing during lookup of \S+?(?:: |$)/, '')
   return detail === '' ? 'no reason given' : detail
 }

@@ -9,7 +9,7 @@
 
 import type { Authentication } from './authentication.ts'
 import { checkDmarc, type DmarcReport } from './dmarc.ts'
-import type { LookUp } from './look-up.ts'
+import type { DnsLookUp } from './look-up.ts'
 import { missingParts } from './rounds.ts'
 import { checkSender, NO_SENDER, type Sender, type SenderReport } from './sender.ts'
 import { checkSignatures, domainsWith, readSignedMail, type SignatureReport } from './signatures.ts'
@@ -33,23 +33,23 @@ export interface Judgement {
 /** Combines the reports. `signatures` is null if verification was aborted or the header exceeds the limits. */
 export async function judgeReports(
   { sender, signatures }: Pick<Findings, 'sender' | 'signatures'>,
-  lookUp: LookUp,
+  lookUp: DnsLookUp,
 ): Promise<Judgement> {
   const spf = sender.from.verdict
   const spfHelo = sender.helo.verdict
   if (signatures === null) {
     const spent = { spf, spfHelo, dkim: 'permerror', dmarc: 'permerror', dmarcPolicy: null, arc: 'fail' } as const
-    return judgementOf(spent, { sender, signatures, dmarc: null })
+    return makeJudgement(spent, { sender, signatures, dmarc: null })
   }
   const { dkim, arc, authors, fromFields } = signatures
   const passed = domainsWith(signatures, 'pass')
   const undecided = domainsWith(signatures, 'temperror')
   const dmarc = await checkDmarc({ authors, fromFields, spf, spfDomain: sender.from.domain, passed, undecided }, lookUp)
   const authentication = { spf, spfHelo, dkim, dmarc: dmarc.dmarc, dmarcPolicy: dmarc.dmarcPolicy, arc }
-  return judgementOf(authentication, { sender, signatures, dmarc })
+  return makeJudgement(authentication, { sender, signatures, dmarc })
 }
 
-function judgementOf(authentication: Authentication, findings: Findings): Judgement {
+function makeJudgement(authentication: Authentication, findings: Findings): Judgement {
   return { authentication, isTemporary: missingParts(authentication).length > 0, findings }
 }
 
@@ -58,7 +58,7 @@ function judgementOf(authentication: Authentication, findings: Findings): Judgem
  */
 export async function judgeMail(
   raw: Buffer,
-  { sender, lookUp, nowMs }: { sender: Sender | null; lookUp: LookUp; nowMs: number },
+  { sender, lookUp, nowMs }: { sender: Sender | null; lookUp: DnsLookUp; nowMs: number },
 ): Promise<Judgement> {
   const [ofSender, signed] = await Promise.all([
     sender === null ? NO_SENDER : checkSender(sender, lookUp),

@@ -6,21 +6,21 @@
  */
 
 /** Asks for the records of a type. TXT records are lists of strings, MX `{exchange, priority}`, all others strings. */
-export type LookUp = (name: string, type: string) => Promise<unknown[]>
+export type DnsLookUp = (name: string, type: string) => Promise<unknown[]>
 
 const NO_RECORD: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
 /** A lookup that records the names that the DNS did not answer. */
 export interface WatchedLookUp {
-  readonly lookUp: LookUp
+  readonly lookUp: DnsLookUp
   /** In lower case, without a final dot. */
   readonly failed: ReadonlySet<string>
 }
 
 /** Watches a look-up. */
-export function watchLookUp(lookUp: LookUp): WatchedLookUp {
+export function watchLookUp(lookUp: DnsLookUp): WatchedLookUp {
   const failed = new Set<string>()
-  const watched: LookUp = async (name, type) => {
+  const watched: DnsLookUp = async (name, type) => {
     try {
       return await lookUp(name, type)
     } catch (error) {

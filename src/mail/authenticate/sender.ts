@@ -10,7 +10,7 @@
 import ipaddr from 'ipaddr.js'
 import { spf } from 'mailauth/lib/spf/index.js'
 import { SPF_VERDICTS, type SpfVerdict } from '../../../schemas/inbound.ts'
-import type { LookUp } from './look-up.ts'
+import type { DnsLookUp } from './look-up.ts'
 import { clip } from './reason.ts'
 
 /** The sender, from the SMTP session. */
@@ -45,7 +45,7 @@ export interface SenderReport {
 }
 
 /** Checks both identities. Never rejects. */
-export async function checkSender(sender: Sender, lookUp: LookUp): Promise<SenderReport> {
+export async function checkSender(sender: Sender, lookUp: DnsLookUp): Promise<SenderReport> {
   const domain = sender.address.slice(sender.address.lastIndexOf('@') + 1)
   const [from, helo] = await Promise.all([
     // RFC 7208 2.4 would check the HELO name in its place; the contract has a field for that.
@@ -70,7 +70,7 @@ function isHostName(helo: string): boolean {
   return helo.includes('.') && !helo.startsWith('[') && !ipaddr.isValid(helo)
 }
 
-async function check(address: string, { ip, helo, receiver }: Sender, lookUp: LookUp): Promise<SpfFinding> {
+async function check(address: string, { ip, helo, receiver }: Sender, lookUp: DnsLookUp): Promise<SpfFinding> {
   const domain = address.slice(address.lastIndexOf('@') + 1)
   try {
     // The types of mailauth know no MX records.

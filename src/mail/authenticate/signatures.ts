@@ -15,7 +15,7 @@ import { arc } from 'mailauth/lib/arc/index.js'
 import type { ArcVerdict, DkimVerdict } from '../../../schemas/inbound.ts'
 import { hashBodies } from './body-hash.ts'
 import { type BodyHashes, type Verified, type VerifierOptions, verifyHeader, wantedForms } from './header-verifier.ts'
-import { type LookUp, plainName, watchLookUp } from './look-up.ts'
+import { type DnsLookUp, plainName, watchLookUp } from './look-up.ts'
 import { clip } from './reason.ts'
 import { showHeader } from './signed-mail.ts'
 
@@ -59,7 +59,7 @@ const NOTHING_FOUND: VerifierOptions['resolver'] = () => Promise.reject(Object.a
 export async function readSignedMail(raw: Buffer): Promise<SignedMail | null> {
   const shown = showHeader(raw)
   if (shown === null) return null
-  const forms = await wantedForms(shown.header, optionsOf(NOTHING_FOUND, 0))
+  const forms = await wantedForms(shown.header, makeOptions(NOTHING_FOUND, 0))
   const hashes = hashBodies(raw, shown.bodyStart, [...forms.values()])
   return {
     header: shown.header,
@@ -71,13 +71,13 @@ export async function readSignedMail(raw: Buffer): Promise<SignedMail | null> {
 /** Verifies a mail. `nowMs` is compared with `x=`. */
 export async function checkSignatures(
   { header, hashes, oversized }: SignedMail,
-  { lookUp, nowMs }: { lookUp: LookUp; nowMs: number },
+  { lookUp, nowMs }: { lookUp: DnsLookUp; nowMs: number },
 ): Promise<SignatureReport> {
   const watched = watchLookUp(lookUp)
-  const options = optionsOf(watched.lookUp as VerifierOptions['resolver'], nowMs)
+  const options = makeOptions(watched.lookUp as VerifierOptions['resolver'], nowMs)
   const bytes = Buffer.from(header.buffer, header.byteOffset, header.byteLength)
   const verified = await verifyHeader(bytes, { options, hashes })
-  const signatures = verified.results.filter(({ status }) => status.result !== 'none').map(findingOf)
+  const signatures = verified.results.filter(({ status }) => status.result !== 'none').map(makeFinding)
   const verdicts = signatures.map(({ verdict }) => verdict)
   return {
     dkim: overallVerdict(verdicts, oversized),
@@ -93,22 +93,22 @@ export function domainsWith({ signatures }: Pick<SignatureReport, 'signatures'>,
   return signatures.filter(({ verdict }) => verdict === wanted).map(({ domain }) => domain)
 }
 
-function optionsOf(resolver: VerifierOptions['resolver'], nowMs: number): VerifierOptions {
+function makeOptions(resolver: VerifierOptions['resolver'], nowMs: number): VerifierOptions {
   return { resolver, strict: true, minBitLength: KEY_BITS_MIN, curTime: new Date(nowMs) }
 }
 
-function findingOf({ status, signingDomain = '', selector = '', rr }: DKIMResult): SignatureFinding {
+function makeFinding({ status, signingDomain = '', selector = '', rr }: DKIMResult): SignatureFinding {
   return {
     domain: clip(signingDomain),
     selector: clip(selector),
-    verdict: verdictOf(status),
+    verdict: convertVerdict(status),
     reason: clip(status.policy?.['dkim-rules'] ?? (status.comment || null)),
     record: clip(rr ?? null),
   }
 }
 
 /** Verdict on one signature: `fail` if the content differs, `permerror` if the signature or key is unusable. */
-function verdictOf({ result, comment }: { result: string; comment?: string | false }): DkimVerdict {
+function convertVerdict({ result, comment }: { result: string; comment?: string | false }): DkimVerdict {
   if (result === 'pass' || result === 'temperror') return result
   // `policy` stands for a key or a hash that RFC 8301 forbids.
   if (result === 'fail' || result === 'policy' || comment === 'expired') return 'fail'

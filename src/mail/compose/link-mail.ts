@@ -30,8 +30,8 @@ export function composeLinkMail(input: LinkMailInput): ComposeInput {
     from: { address: `postmaster@${serviceDomain}`, name: 'Sendwright' },
     to: [{ address, name: null }],
     cc: [],
-    subject: subjectOf(input),
-    text: textOf(input),
+    subject: writeSubject(input),
+    text: writeText(input),
     html: null,
     headers: { 'Auto-Submitted': 'auto-generated' },
     attachments: [],
@@ -39,13 +39,13 @@ export function composeLinkMail(input: LinkMailInput): ComposeInput {
   }
 }
 
-function subjectOf({ purpose, accountName }: LinkMailInput): string {
+function writeSubject({ purpose, accountName }: LinkMailInput): string {
   if (purpose === 'sign-in') return 'Your link to sign in'
   if (purpose === 'reset') return 'Choose a new password'
   return `You are invited to ${accountName ?? 'an account'}`
 }
 
-function textOf(input: LinkMailInput): string {
+function writeText(input: LinkMailInput): string {
   const { purpose, url, endsAtMs, accountName } = input
   const opening = {
     'sign-in': 'A link to sign in to Sendwright was requested for this address:',

@@ -36,7 +36,7 @@ export function composeNotice(input: NoticeInput): ComposeInput {
     to: [{ address, name: null }],
     cc: [],
     subject: kind === 'warning' ? `DNS records of ${domain} are missing` : `${domain} can no longer send mail`,
-    text: textOf(input),
+    text: writeText(input),
     html: null,
     headers: { 'Auto-Submitted': 'auto-generated' },
     attachments: [],
@@ -44,7 +44,7 @@ export function composeNotice(input: NoticeInput): ComposeInput {
   }
 }
 
-function textOf({ kind, domain, atMs, endsAtMs, missing }: NoticeInput): string {
+function writeText({ kind, domain, atMs, endsAtMs, missing }: NoticeInput): string {
   const lines =
     kind === 'warning'
       ? [

@@ -68,7 +68,7 @@ export function isDecodedTooLarge(raw: Buffer, nodes: readonly MimeNode[]): bool
 }
 
 /** Reads the parts. Adds what is changed or dropped to `soft`. */
-export function readBody(raw: Buffer, nodes: readonly MimeNode[], soft: Set<SoftIssue>): MailBody {
+export function readMailBody(raw: Buffer, nodes: readonly MimeNode[], soft: Set<SoftIssue>): MailBody {
   const shown = nodes.filter(({ kind, isInner }) => kind !== 'multipart' && !isInner)
   for (const { kind, header } of shown)
     if (kind === 'leaf' && header.encoding === null) soft.add('unknown_transfer_encoding')

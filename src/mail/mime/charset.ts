@@ -41,7 +41,7 @@ export function isShifting(label: string): boolean {
  */
 export function decodeCharset(bytes: Uint8Array, label: string | null): string {
   const name = (label ?? '').trim().toLowerCase()
-  const text = SAYS_NOTHING.test(name) ? guess(bytes) : decoderOf(name)(bytes)
+  const text = SAYS_NOTHING.test(name) ? guess(bytes) : findDecoder(name)(bytes)
   return text.replace(SURROGATES, '\ufffd')
 }
 
@@ -58,7 +58,7 @@ function decodeWindows1252(bytes: Uint8Array): string {
   return iconv.decode(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), WINDOWS_1252)
 }
 
-function decoderOf(name: string): Decode {
+function findDecoder(name: string): Decode {
   const found = known.get(name)
   if (found !== undefined) return found
   if (known.size >= KNOWN_MAX) known.clear()

@@ -87,7 +87,7 @@ class BlockReader {
       return true
     }
     this.close()
-    const colon = colonOf(raw, at, end)
+    const colon = findColon(raw, at, end)
     if (colon > at) {
       if (this.fields.length === FIELDS_MAX) return false
       this.open = { name: raw.toString('latin1', at, colon).trimEnd(), from: raw.indexOf(COLON, colon) + 1, end }
@@ -110,7 +110,7 @@ class BlockReader {
 }
 
 /** The end of the name at the start of a line (RFC 5322 2.2: printable, no colon); -1 if the line is not a field. */
-function colonOf(raw: Buffer, start: number, end: number): number {
+function findColon(raw: Buffer, start: number, end: number): number {
   let at = start
   while (at < end && (raw[at] as number) > SPACE && (raw[at] as number) < 0x7f && raw[at] !== COLON) at += 1
   const nameEnd = at

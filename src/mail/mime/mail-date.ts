@@ -31,7 +31,7 @@ export function parseMailDate(value: string): string | null {
   const [, day = '', monthName = '', yearText = '', hour = '', minute = '', second = '0', zone = ''] = match
   const month = MONTHS.indexOf(monthName)
   const year = fullYear(yearText)
-  const offset = offsetOf(zone)
+  const offset = parseOffset(zone)
   if (month < 0 || year < YEAR_MIN || offset === null) return null
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null
   const midnight = new Date(Date.UTC(year, month, Number(day)))
@@ -48,7 +48,7 @@ function fullYear(text: string): number {
   return text.length === 3 ? year + 1900 : year
 }
 
-function offsetOf(zone: string): number | null {
+function parseOffset(zone: string): number | null {
   if (!/^[+-]/.test(zone)) return ZONES[zone] ?? 0
   const minutes = Number(zone.slice(3))
   const east = Number(zone.slice(1, 3)) * 60 + minutes

@@ -35,7 +35,7 @@ export function parseParameterised(text: string): Parameterised {
     const equals = piece.indexOf('=')
     if (equals < 0) continue
     const name = piece.slice(0, equals).trim().toLowerCase()
-    const value = textOf(piece.slice(equals + 1).trim())
+    const value = parseText(piece.slice(equals + 1).trim())
     const match = EXTENDED.exec(name)
     if (match === null) {
       if (!plain.has(name)) plain.set(name, value)
@@ -68,7 +68,7 @@ function splitAtSemicolons(text: string): string[] {
   return [...pieces, text.slice(from)]
 }
 
-function textOf(text: string): string {
+function parseText(text: string): string {
   if (text.startsWith('"')) return quotedValue(text)
   return withoutComment(text)
 }

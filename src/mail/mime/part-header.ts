@@ -45,7 +45,7 @@ export function readPartHeader({ fields }: HeaderBlock, defaultType: string): Pa
   return {
     contentType: TYPE.test(written) ? written : typeField === undefined ? defaultType : typeOfInvalid(isFile),
     charset: type.parameters.get('charset') ?? null,
-    boundary: typeField === undefined ? null : boundaryOf(typeField),
+    boundary: typeField === undefined ? null : parseBoundary(typeField),
     isFlowed: type.parameters.get('format')?.toLowerCase() === 'flowed',
     isSpaceAdded: type.parameters.get('delsp')?.toLowerCase() === 'yes',
     encoding: parseTransferEncoding(textOf('content-transfer-encoding')),
@@ -61,7 +61,7 @@ function typeOfInvalid(isFile: boolean): string {
 }
 
 /** Read again from the octets, because a boundary that is not ASCII is compared unchanged. */
-function boundaryOf({ value }: HeaderField): string | null {
+function parseBoundary({ value }: HeaderField): string | null {
   const line = value
     .toString('latin1')
     .replace(/\r?\n[ \t]/g, ' ')

@@ -10,7 +10,7 @@
  */
 
 import type { HardIssue, ParseIssue, SoftIssue } from '../../../schemas/inbound.ts'
-import { isDecodedTooLarge, type MailBody, readBody } from './body.ts'
+import { isDecodedTooLarge, type MailBody, readMailBody } from './body.ts'
 import { readHeaderBlock } from './header-block.ts'
 import { type MailHeader, readMailHeader } from './mail-header.ts'
 import { namedIssue } from './parse-issue.ts'
@@ -54,7 +54,7 @@ export function parseReceivedMail(raw: Buffer, onHeader: (mail: ReceivedMail) =>
   const tree = walkMail(raw, top, soft)
   if (tree.issue !== null) return make(tree.issue, NO_BODY)
   if (isDecodedTooLarge(raw, tree.nodes)) return make('decoded_too_large', NO_BODY)
-  const body = readBody(raw, tree.nodes, soft)
+  const body = readMailBody(raw, tree.nodes, soft)
   return make(null, body)
 }
 

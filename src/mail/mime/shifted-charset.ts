@@ -78,7 +78,7 @@ function decodeJohab(bytes: Uint8Array): string {
       continue
     }
     const trail = bytes[at + 1] ?? 0
-    const character = lead < 0xd8 ? hangulOf(lead * 256 + trail) : ksX1001Of(lead, trail)
+    const character = lead < 0xd8 ? decodeHangul(lead * 256 + trail) : decodeKsX1001(lead, trail)
     out.push(character ?? REPLACEMENT)
     // An octet of ASCII after a broken pair is read as itself.
     if (character !== null || trail >= HIGH) at += 1
@@ -98,7 +98,7 @@ const [INITIAL_LETTERS, MEDIAL_LETTERS, FINAL_LETTERS] = [INITIALS, MEDIALS, FIN
 ]
 
 /** A syllable from its letters, or a single letter; null for anything else (Unicode 3.12). */
-function hangulOf(code: number): string | null {
+function decodeHangul(code: number): string | null {
   const initial = INITIALS[(code >> 10) & 31] as string
   const medial = MEDIALS[(code >> 5) & 31] as string
   const final = FINALS[code & 31] as string
@@ -113,7 +113,7 @@ function hangulOf(code: number): string | null {
 }
 
 /** Two rows of KS X 1001 are one lead octet (annex 3). */
-function ksX1001Of(lead: number, trail: number): string | null {
+function decodeKsX1001(lead: number, trail: number): string | null {
   const isTrail = (trail >= 0x31 && trail <= 0x7e) || (trail >= 0x91 && trail <= 0xfe)
   if (lead < 0xd9 || lead === 0xdf || lead > 0xf9 || !isTrail) return null
   const row = lead < 0xe0 ? 2 * (lead - 0xd9) : 2 * lead - 0x197

@@ -99,7 +99,7 @@ const CR = 0x0d
 const EQUALS = 0x3d
 
 /** Value of a hexadecimal digit in either case, -1 for none. */
-function hexOf(octet: number): number {
+function decodeHex(octet: number): number {
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30
   const lower = octet | 0x20
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
@@ -192,8 +192,8 @@ function isLineEnd(bytes: Uint8Array, index: number): boolean {
 
 /** The octet of two hexadecimal digits, or -1. */
 function escapedOctet(bytes: Uint8Array, from: number): number {
-  const high = hexOf(bytes[from] ?? 0)
-  const low = hexOf(bytes[from + 1] ?? 0)
+  const high = decodeHex(bytes[from] ?? 0)
+  const low = decodeHex(bytes[from + 1] ?? 0)
   return high < 0 || low < 0 ? -1 : high * 16 + low
 }
 

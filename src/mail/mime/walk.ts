@@ -126,7 +126,7 @@ class Walk {
     const parentType = parent?.kind === 'multipart' ? parent.header.contentType : null
     const header = readPartHeader(block, parentType === 'multipart/digest' ? 'message/rfc822' : 'text/plain')
     return {
-      kind: kindOf(header),
+      kind: classifyKind(header),
       header,
       depth,
       start: block.bodyStart,
@@ -208,7 +208,7 @@ function isBlank(octet: number): boolean {
   return octet === 0x20 || octet === 0x09 || octet === CR
 }
 
-function kindOf({ contentType, encoding }: PartHeader): MimeNode['kind'] {
+function classifyKind({ contentType, encoding }: PartHeader): MimeNode['kind'] {
   if (contentType.startsWith('multipart/')) return 'multipart'
   const isMessage = contentType === 'message/rfc822' || contentType === 'message/global'
   // One that is encoded, which RFC 2046 5.2.1 forbids, is a file like any other.

@@ -9,7 +9,7 @@
  */
 
 import { capText } from '../reply.ts'
-import { parseFieldBlocks, partOf, type ReportMail } from './report-mail.ts'
+import { findPart, parseFieldBlocks, type ReportMail } from './report-mail.ts'
 
 /** A feedback report. */
 export interface Arf {
@@ -42,16 +42,16 @@ const TYPE_CHARS_MAX = 50
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i
 
 /** Takes a type from `readArf`. */
-export function meaningOf(feedbackType: string): FeedbackMeaning {
+export function classifyFeedback(feedbackType: string): FeedbackMeaning {
   return MEANINGS.get(feedbackType) ?? 'complaint'
 }
 
 /** Reads a mail; null if it is not a feedback report. */
 export function readArf(mail: ReportMail): Arf | null {
-  const report = partOf(mail, 'message/feedback-report')
+  const report = findPart(mail, 'message/feedback-report')
   if (report === null) return null
   const fields = parseFieldBlocks(report)[0] ?? new Map<string, string>()
-  const original = partOf(mail, 'message/rfc822', 'text/rfc822-headers', 'message/rfc822-headers')
+  const original = findPart(mail, 'message/rfc822', 'text/rfc822-headers', 'message/rfc822-headers')
   const headers = original === null ? new Map<string, string>() : (parseFieldBlocks(original)[0] ?? new Map())
   const type = (fields.get('feedback-type') ?? '').toLowerCase().replace(/[^a-z0-9-]/g, '')
   return {

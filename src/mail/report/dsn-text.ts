@@ -11,7 +11,7 @@
 
 import { capText, formatReply } from '../reply.ts'
 import { COPY, DAEMON, DELAY_SUBJECT, DELAYS, EXPIRED, FAILURE_SUBJECT, FAILURES, REASON } from './dsn-words.ts'
-import { headerOf, partOf, type ReportMail } from './report-mail.ts'
+import { findHeader, findPart, type ReportMail } from './report-mail.ts'
 
 /** Text of a failing mail about the failure. */
 export interface TextFailure {
@@ -62,10 +62,10 @@ export function findReply(mail: ReportMail): string | null {
  * it mentions a failure. Automatic answers of people have an empty sender too.
  */
 export function isMailSystem(mail: ReportMail): boolean {
-  const from = headerOf(mail, 'from')
+  const from = findHeader(mail, 'from')
   if (from.replace(/[<>\s"]/g, '') === '' && mail.headers.length > 0) return true
-  if (DAEMON.test(from) || headerOf(mail, 'x-failed-recipients') !== '') return true
-  const isNullSender = mail.isNullSender === true || headerOf(mail, 'return-path').trim() === '<>'
+  if (DAEMON.test(from) || findHeader(mail, 'x-failed-recipients') !== '') return true
+  const isNullSender = mail.isNullSender === true || findHeader(mail, 'return-path').trim() === '<>'
   return isNullSender && FAILURE_SUBJECT.test(subjectOf(mail))
 }
 
@@ -78,20 +78,21 @@ export function isDelay(mail: ReportMail): boolean {
 /** An automatic answer of a person's account (RFC 3834 5) or a read receipt is not a bounce, even if it quotes one. */
 function isAnswer(mail: ReportMail): boolean {
   if (isMailSystem(mail)) return false
-  if (partOf(mail, 'message/disposition-notification') !== null) return true
-  const isAutomatic = /^auto-replied/i.test(headerOf(mail, 'auto-submitted')) || headerOf(mail, 'x-autoreply') !== ''
+  if (findPart(mail, 'message/disposition-notification') !== null) return true
+  const isAutomatic =
+    /^auto-replied/i.test(findHeader(mail, 'auto-submitted')) || findHeader(mail, 'x-autoreply') !== ''
   return (
     isAutomatic ||
-    /^(auto(matic)?[ -]?(reply|response)|out of (the )?office|vacation|abwesenheit)/i.test(headerOf(mail, 'subject'))
+    /^(auto(matic)?[ -]?(reply|response)|out of (the )?office|vacation|abwesenheit)/i.test(findHeader(mail, 'subject'))
   )
 }
 
 function subjectOf(mail: ReportMail): string {
-  return headerOf(mail, 'subject').slice(0, TEXT_CHARS_MAX)
+  return findHeader(mail, 'subject').slice(0, TEXT_CHARS_MAX)
 }
 
 function isReportType(mail: ReportMail): boolean {
-  return /multipart\/report|multipart\/mixed/i.test(headerOf(mail, 'content-type'))
+  return /multipart\/report|multipart\/mixed/i.test(findHeader(mail, 'content-type'))
 }
 
 /** The text before the copy of the message. */

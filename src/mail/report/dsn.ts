@@ -12,7 +12,7 @@ import { classifyReply } from '../classify.ts'
 import { capText, formatReply, maskAddress, parseReply } from '../reply.ts'
 import { quotedReply } from '../reply-words.ts'
 import { findFailure, findReply, isDelay, isMailSystem } from './dsn-text.ts'
-import { headerOf, parseFieldBlocks, partOf, type ReportMail } from './report-mail.ts'
+import { findHeader, findPart, parseFieldBlocks, type ReportMail } from './report-mail.ts'
 
 /** A returned mail. */
 export type Dsn =
@@ -43,7 +43,7 @@ const GOES_ON: ReadonlySet<string> = new Set(['delayed', 'delivered', 'relayed',
 
 /** Reads a mail. Takes the recipient's address, which is masked in the result; '' if it is no longer known. */
 export function readDsn(mail: ReportMail, address: string): Dsn {
-  const report = partOf(mail, 'message/delivery-status', 'message/global-delivery-status') ?? looseReport(mail)
+  const report = findPart(mail, 'message/delivery-status', 'message/global-delivery-status') ?? looseReport(mail)
   const told = report === null ? null : readReport(report, mail, address)
   if (told !== null) return told
   const failure = findFailure(mail)
@@ -58,7 +58,7 @@ export function readDsn(mail: ReportMail, address: string): Dsn {
 function looseReport(mail: ReportMail): string | null {
   const { raw = '' } = mail
   const start = raw.search(/^(Final-Recipient|Original-Recipient|Action|Status):/im)
-  if (start < 0 || !(isMailSystem(mail) || REPORT_TYPE.test(headerOf(mail, 'content-type')))) return null
+  if (start < 0 || !(isMailSystem(mail) || REPORT_TYPE.test(findHeader(mail, 'content-type')))) return null
   const [group] = parseFieldBlocks(raw.slice(start))
   return group?.has('action') && group.has('final-recipient') ? raw.slice(start) : null
 }
@@ -67,11 +67,11 @@ function looseReport(mail: ReportMail): string | null {
 function readReport(text: string, mail: ReportMail, address: string): Dsn | null {
   const groups = parseFieldBlocks(text).filter((group) => group.has('action') || group.has('final-recipient'))
   if (groups.length === 0) return null
-  const failed = groups.find((group) => actionOf(group) === 'failed')
-  if (failed === undefined) return groups.some((group) => GOES_ON.has(actionOf(group))) ? { kind: 'delay' } : null
+  const failed = groups.find((group) => parseAction(group) === 'failed')
+  if (failed === undefined) return groups.some((group) => GOES_ON.has(parseAction(group))) ? { kind: 'delay' } : null
   const status = STATUS.exec(failed.get('status') ?? '')?.[0] ?? null
-  const diagnostic = diagnosticOf(failed)
-  const code = diagnostic === null ? null : codeOf(diagnostic)
+  const diagnostic = parseDiagnostic(failed)
+  const code = diagnostic === null ? null : parseCode(diagnostic)
   // A permanent refusal counts as one, even if the reporting server gives it another class (a Postfix that bounces
   // softly, a gateway).
   if (code !== null && code >= 500 && !isExpiry(status, diagnostic)) return refused(diagnostic ?? '', status, address)
@@ -88,14 +88,14 @@ function isExpiry(status: string | null, diagnostic: string | null): boolean {
 }
 
 /** RFC 3464 2.3.3; some write another word, or none, if the status is sufficient. */
-function actionOf(group: ReadonlyMap<string, string>): string {
+function parseAction(group: ReadonlyMap<string, string>): string {
   const action = (group.get('action') ?? '').toLowerCase().replace(/[^a-z].*$/, '')
   const isKnown = action === 'failed' || GOES_ON.has(action)
   return !isKnown && (group.get('status') ?? '').trim().startsWith('5') ? 'failed' : action
 }
 
 /** RFC 3464 2.3.6: `smtp; 550 5.1.1 ...` in one line; null for none. */
-function diagnosticOf(group: ReadonlyMap<string, string>): string | null {
+function parseDiagnostic(group: ReadonlyMap<string, string>): string | null {
   const value = group.get('diagnostic-code')
   if (value === undefined) return null
   const text = value.slice(value.indexOf(';') + 1).trim()
@@ -103,7 +103,7 @@ function diagnosticOf(group: ReadonlyMap<string, string>): string | null {
 }
 
 /** The reply code of a line, otherwise of the reply that it quotes, as gateways do. */
-function codeOf(line: string): number | null {
+function parseCode(line: string): number | null {
   return parseReply(line).code ?? parseReply(quotedReply(line) ?? '').code
 }
 
@@ -112,7 +112,7 @@ function codeOf(line: string): number | null {
  * code.
  */
 function refused(line: string, status: string | null, address: string): Dsn {
-  const code = codeOf(line)
+  const code = parseCode(line)
   if (code !== null && code < 500) return expired(line, address)
   const { classification, temporary, hard } = classifyReply({ phase: 'dot', response: asReply(line, status) })
   return {
@@ -135,5 +135,5 @@ function asReply(line: string, status: string | null): string {
 
 function expired(line: string, address: string): Dsn {
   const response = line === '' ? null : capText(maskAddress(line, address))
-  return { kind: 'bounce', code: codeOf(line), response, classification: EXPIRED_CLASS, hard: false, expired: true }
+  return { kind: 'bounce', code: parseCode(line), response, classification: EXPIRED_CLASS, hard: false, expired: true }
 }

@@ -29,12 +29,12 @@ const LINES_MAX = 2000
 const VALUE_CHARS_MAX = 4096
 
 /** The first value of a top header, '' if missing. */
-export function headerOf({ headers }: ReportMail, name: string): string {
+export function findHeader({ headers }: ReportMail, name: string): string {
   return headers.find(([own]) => own === name)?.[1] ?? ''
 }
 
 /** The text of the first part of one of these types, or null. */
-export function partOf({ parts }: ReportMail, ...contentTypes: string[]): string | null {
+export function findPart({ parts }: ReportMail, ...contentTypes: string[]): string | null {
   return parts.find(({ contentType }) => contentTypes.includes(contentType))?.text ?? null
 }
 

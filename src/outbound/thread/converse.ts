@@ -313,7 +313,7 @@ function countPending(internals: Internals): number {
 }
 
 function readError(error: SmtpError, phase: Phase): SessionFailure {
-  if (error.response) return { kind: 'reply', phase: phaseOf(error, phase), text: error.response }
+  if (error.response) return { kind: 'reply', phase: findPhase(error, phase), text: error.response }
   const code = error.originalCode ?? error.code ?? 'EUNKNOWN'
   if (error.code === 'EMESSAGE' && error.command === 'MAIL FROM')
     return { kind: 'too-large', phase: 'mail', text: code }
@@ -322,7 +322,7 @@ function readError(error: SmtpError, phase: Phase): SessionFailure {
 }
 
 /** The phase of a reply is that of the command that it answers. */
-function phaseOf(error: SmtpError, phase: Phase): Phase {
+function findPhase(error: SmtpError, phase: Phase): Phase {
   if (error.command === 'MAIL FROM') return 'mail'
   if (error.command === 'RCPT TO') return 'rcpt'
   if (error.command === 'DATA') return error.code === 'EENVELOPE' ? 'data' : 'dot'

@@ -1,7 +1,7 @@
 /** attempt-counts - counters of delivery attempts and SMTP sessions of this process for `/metrics` */
 
 import type { AttemptRoute } from '../../mail/attempt-route.ts'
-import { NO_SITE, providerOf } from '../../mail/receiving-sites.ts'
+import { findProvider, NO_SITE } from '../../mail/receiving-sites.ts'
 
 /** Mail servers of no provider of our table, in one label: strangers choose their names. */
 const OTHER = 'other'
@@ -26,7 +26,7 @@ export class AttemptCounts {
   count({ result, classification, route }: AttemptEnd): void {
     addTo(this.attempts, `${result} ${classification ?? ''}`)
     if (route === undefined) return
-    const site = route === null ? NO_SITE : (providerOf(route.host) ?? OTHER)
+    const site = route === null ? NO_SITE : (findProvider(route.host) ?? OTHER)
     addTo(this.sites, `${site} ${result} ${classification ?? ''}`)
     if (route && route.transactionMs !== null && !route.isReused)
       addTo(this.sessions, `${route.tlsVersion ?? 'none'} ${route.isVerified}`)

@@ -27,7 +27,7 @@ export function readInheritedSockets(count: number): InheritedSockets {
   const ports = fds.length === 0 ? new Map<string, number>() : readListening()
   const byPort = new Map<number, number>()
   for (const fd of fds) {
-    const port = ports.get(inodeOf(fd))
+    const port = ports.get(readInode(fd))
     if (port === undefined)
       throw new Error(`LISTEN_FDS: descriptor ${fd} is not a listening TCP socket: use ListenStream= with a port`)
     if (byPort.has(port))
@@ -45,7 +45,7 @@ export function readInheritedSockets(count: number): InheritedSockets {
 }
 
 /** The inode of a descriptor's socket; '' if it is not a socket. */
-function inodeOf(fd: number): string {
+function readInode(fd: number): string {
   try {
     return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1] ?? ''
   } catch {

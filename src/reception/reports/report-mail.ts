@@ -19,7 +19,7 @@ import { isReportMailbox, parseReportMailbox } from '../../mail/report-address.t
 import { serviceReturnPathHost } from '../../mail/return-path.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { DomainState } from '../../state/domain.ts'
-import { entityFact, stateOf } from '../../views/entity.ts'
+import { entityFact, parseState } from '../../views/entity.ts'
 import type { Reader } from '../../views/key.ts'
 import type { MailJudge } from '../mail-judge.ts'
 import type { IncomingMail, RcptAddress } from '../mx-listener.ts'
@@ -87,7 +87,7 @@ export function makeReportMails(deps: ReportMailDeps): ReportMails {
       if (domainId === null || shard === null) return UNKNOWN
       const seen = await deps.read(shard, [entityFact(shard, { kind: 'domain', id: domainId })])
       if (seen === null) return UNAVAILABLE
-      const found = stateOf<DomainState>(seen[0])
+      const found = parseState<DomainState>(seen[0])
       if (found === null || found.removedAtMs !== null) return UNKNOWN
       return { target: { domainId, domain: found.domain } }
     },

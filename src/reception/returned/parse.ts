@@ -36,13 +36,13 @@ export function parseMail(bytes: Uint8Array): ReportMail {
   const top = readHeaderBlock(raw, 0)
   const { nodes } = walkMail(raw, top, new Set())
   const leaves = nodes.filter(({ kind, isInner }) => kind !== 'multipart' && !isInner)
-  const parts = partsOf(raw, leaves)
+  const parts = readParts(raw, leaves)
   const isReport = parts.some(({ contentType }) => contentType.endsWith('delivery-status'))
   const start = isReport ? {} : { raw: raw.toString('utf8', 0, TEXT_CHARS_MAX) }
-  return { headers: headersOf(top), text: textOf(raw, leaves), parts, ...start }
+  return { headers: readHeaders(top), text: readText(raw, leaves), parts, ...start }
 }
 
-function headersOf({ fields }: HeaderBlock): ReportMail['headers'] {
+function readHeaders({ fields }: HeaderBlock): ReportMail['headers'] {
   return fields.slice(0, HEADERS_MAX).map(({ name, value }) => {
     const key = name.toLowerCase()
     const written = unfold(value.subarray(0, ENCODED_BYTES_MAX))
@@ -51,7 +51,7 @@ function headersOf({ fields }: HeaderBlock): ReportMail['headers'] {
   })
 }
 
-function textOf(raw: Buffer, leaves: readonly MimeNode[]): string {
+function readText(raw: Buffer, leaves: readonly MimeNode[]): string {
   const plain = shownAs('text/plain')
   if (plain.trim() !== '') return plain
   return shownAs('text/html')
@@ -65,24 +65,24 @@ function textOf(raw: Buffer, leaves: readonly MimeNode[]): string {
     )
     return shown
       .slice(0, PARTS_MAX)
-      .map((leaf) => stripText(decodeCharset(bytesOf(raw, leaf), leaf.header.charset)).text)
+      .map((leaf) => stripText(decodeCharset(decodeBytes(raw, leaf), leaf.header.charset)).text)
       .join('\n')
       .slice(0, TEXT_CHARS_MAX)
   }
 }
 
-function partsOf(raw: Buffer, leaves: readonly MimeNode[]): ReportPart[] {
+function readParts(raw: Buffer, leaves: readonly MimeNode[]): ReportPart[] {
   return leaves
     .filter(({ header }) => REPORT_TYPES.test(header.contentType))
     .slice(0, PARTS_MAX)
     .map((leaf) => ({
       contentType: leaf.header.contentType,
-      text: bytesOf(raw, leaf).subarray(0, TEXT_CHARS_MAX).toString(),
+      text: decodeBytes(raw, leaf).subarray(0, TEXT_CHARS_MAX).toString(),
     }))
 }
 
 /** The start of a part, decoded. */
-function bytesOf(raw: Buffer, { start, end, header }: MimeNode): Buffer {
+function decodeBytes(raw: Buffer, { start, end, header }: MimeNode): Buffer {
   const bytes = raw.subarray(start, Math.min(end, start + ENCODED_BYTES_MAX))
   return decodeTransfer(header.encoding ?? 'identity', bytes)
 }

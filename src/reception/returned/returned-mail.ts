@@ -13,7 +13,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Ask, AskResult } from '../../../cluster/work.ts'
 import type { Report, ReportBody, ReportReply } from '../../actors/message/record-report.ts'
 import { clientNetwork } from '../../mail/ip-address.ts'
-import { meaningOf, readArf } from '../../mail/report/arf.ts'
+import { classifyFeedback, readArf } from '../../mail/report/arf.ts'
 import { readDsn } from '../../mail/report/dsn.ts'
 import type { ReportMail } from '../../mail/report/report-mail.ts'
 import {
@@ -24,7 +24,7 @@ import {
   type TokenRecipient,
 } from '../../mail/return-path.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { standingOf } from '../../state/domain.ts'
+import { computeStanding } from '../../state/domain.ts'
 import { ERASED_DOMAIN } from '../../state/person/person.ts'
 import type { Reader } from '../../views/key.ts'
 import { type FoundRecipient, findRecipient } from '../../views/message/return-path.ts'
@@ -130,7 +130,7 @@ async function judgeRecipient(
   const found = await findRecipient(deps.read, named, sending)
   if (found === 'unavailable') return UNAVAILABLE
   if (found === null) return UNKNOWN
-  const standing = standingOf(found.domain, deps.nowMs())
+  const standing = computeStanding(found.domain, deps.nowMs())
   if (standing === 'missing') return MISSING_RECORDS
   return standing === 'gone' ? GONE_RECORDS : { target: { kind: 'return-path', found } }
 }
@@ -171,7 +171,7 @@ async function takeDsn(deps: ReturnedMailDeps, mail: ReportMail, found: FoundRec
 /** Spec complaint.arf */
 async function takeArf(deps: ReturnedMailDeps, mail: ReportMail): Promise<SmtpAnswer> {
   const arf = readArf(mail)
-  if (arf === null || meaningOf(arf.feedbackType) === 'none') {
+  if (arf === null || classifyFeedback(arf.feedbackType) === 'none') {
     deps.received(arf === null ? 'other' : 'no_complaint')
     return TAKEN
   }

@@ -232,7 +232,7 @@ class SubmissionServer extends SMTPServer {
     const username = auth.username ?? ''
     const password = auth.password ?? ''
     this.#guarded(() => this.#logIn(this.#of(session), { username, password })).then((answer) =>
-      answer.code === 235 ? callback(null, { user: username || '-' }) : callback(errorOf(answer)),
+      answer.code === 235 ? callback(null, { user: username || '-' }) : callback(makeError(answer)),
     )
   }
 
@@ -242,13 +242,13 @@ class SubmissionServer extends SMTPServer {
       if (hasOther(address, MAIL_PARAMETERS)) return BAD_PARAMETER
       return login === null ? UNAVAILABLE : this.#given.handlers.begin(login)
     }
-    this.#guarded(begin).then((answer) => callback(answer === null ? null : errorOf(answer)))
+    this.#guarded(begin).then((answer) => callback(answer === null ? null : makeError(answer)))
   }
 
   override onRcptTo(...[address, , callback]: Parameters<SMTPServer['onRcptTo']>): void {
     const refusal = hasOther(address, NO_PARAMETERS) ? BAD_PARAMETER : BAD_RECIPIENT
     const isTaken = refusal === BAD_RECIPIENT && readRecipient(address) !== null
-    callback(isTaken ? null : errorOf(refusal))
+    callback(isTaken ? null : makeError(refusal))
   }
 
   override onData(...[stream, session, callback]: Parameters<SMTPServer['onData']>): void {
@@ -260,7 +260,7 @@ class SubmissionServer extends SMTPServer {
       if (answer === 'cut') connection.cut()
       // A connection that is cut gets no further reply.
       const said = answer === 'cut' ? UNAVAILABLE : answer
-      callback(said.code === 250 ? null : errorOf(said), said.text)
+      callback(said.code === 250 ? null : makeError(said), said.text)
     })
   }
 
@@ -363,7 +363,7 @@ function serverOptions({ name, certificate, isImplicitTls }: SubmissionOptions, 
   }
 }
 
-function errorOf({ code, text }: SmtpAnswer): Error {
+function makeError({ code, text }: SmtpAnswer): Error {
   return Object.assign(new Error(text), { responseCode: code })
 }
 

@@ -10,7 +10,7 @@
 import { shardOf } from '../../../cluster/id.ts'
 import { type KeyFinder, type ParsedKey, parseKey, type TokenKind } from '../../http/key.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { entityFact, stateOf } from '../../views/entity.ts'
+import { entityFact, parseState } from '../../views/entity.ts'
 import type { Reader, ServerKey } from '../../views/key.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
 import { LOGIN_UNAVAILABLE, MALFORMED_KEY, UNKNOWN_KEY, WRONG_KIND } from './replies.ts'
@@ -71,5 +71,5 @@ async function streamNamed(read: Reader, key: ServerKey, username: string): Prom
   if (!UUID.test(username) || shard === null || shardOf(username) !== shard) return null
   const seen = await read(shard, [entityFact(shard, streamRef(username))])
   if (seen === null) return 'unavailable'
-  return stateOf<StreamState>(seen[0])?.serverId === key.serverId ? username : null
+  return parseState<StreamState>(seen[0])?.serverId === key.serverId ? username : null
 }

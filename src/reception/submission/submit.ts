@@ -10,7 +10,7 @@
 import { shardOf } from '../../../cluster/id.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import { type SendDeps, sendAll } from '../../sending/send.ts'
-import { idempotencyOf, normaliseSubmission } from '../../sending/smtp-form.ts'
+import { makeIdempotency, normaliseSubmission } from '../../sending/smtp-form.ts'
 import { readSubmittedHeader } from '../../sending/submitted-header.ts'
 import { sendingFields } from '../../state/domain.ts'
 import { sendingKey } from '../../state/keys.ts'
@@ -82,7 +82,7 @@ export async function submit(
     cmdId: deps.newCmdId(),
     messages: [message],
     batch: false,
-    idempotency: idempotencyOf(submission, message),
+    idempotency: makeIdempotency(submission, message),
   })
   return answerSubmission(result)
 }

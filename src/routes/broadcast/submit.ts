@@ -22,7 +22,7 @@ import { contentKey } from '../../state/keys.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { suppressedFacts } from '../../state/suppression.ts'
 import { type ContentStore, packContent } from '../../store/content.ts'
-import { entityFact, stateOf } from '../../views/entity.ts'
+import { entityFact, parseState } from '../../views/entity.ts'
 import type { Reader, ServerKey } from '../../views/key.ts'
 import { maySend } from '../../views/resource-access.ts'
 
@@ -63,10 +63,10 @@ export async function submitBroadcast(deps: SubmitBroadcastDeps, order: SubmitOr
   // The name of content begins with its command's id: so a commit that misses it knows whom to refuse.
   const cmdId = deps.newCmdId()
   const contentId = `${cmdId}-0`
-  const { values, parts } = await contentOf({ shard, contentId, prepared, buckets })
+  const { values, parts } = await readContent({ shard, contentId, prepared, buckets })
   // If this look refuses but the turn accepts, the commit lacks the content and the answer is `unavailable`.
   if (allowed === true && !(await writeAhead(deps.outgoing.redis, shard, values))) return { kind: 'unavailable' }
-  const body = commandOf(
+  const body = makeCommand(
     deps,
     { ...order, streamId },
     { contentId, parts, buckets: buckets.length, listed: listed.size },
@@ -88,7 +88,7 @@ async function readListed(
   const seen = await read(shard, [entityFact(shard, streamRef(streamId))])
   if (seen === null) return null
   const listed = new Set<string>()
-  if (stateOf<StreamState>(seen[0])?.hasSuppressions !== true) return listed
+  if (parseState<StreamState>(seen[0])?.hasSuppressions !== true) return listed
   for (const fact of suppressedFacts(shard, streamId, hmacs)) {
     if (fact.read !== 'fields') continue
     const rows = await read(shard, [fact])
@@ -106,7 +106,7 @@ function withoutListed(buckets: readonly string[], listed: ReadonlySet<string>):
   )
 }
 
-async function contentOf(of: {
+async function readContent(of: {
   readonly shard: number
   readonly contentId: string
   readonly prepared: PreparedBroadcast
@@ -139,7 +139,7 @@ async function writeAhead(redis: ContentStore, shard: number, values: readonly V
   return round.length === 0 || redis.writeContent(shard, round)
 }
 
-function commandOf(
+function makeCommand(
   { secrets, billing, hasRelay }: SubmitBroadcastDeps,
   { key, idempotencyKey, streamId, prepared }: SubmitOrder,
   of: {

@@ -8,7 +8,7 @@ import type { Checks } from '../../../schemas/checks.ts'
 import type { Message } from '../../../schemas/message.ts'
 import type { LinkChecker, LinkResult } from '../../checks/check-links.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { RATE_REFUSAL, refuse } from '../../http/respond.ts'
+import { RATE_REFUSAL, refusalReply } from '../../http/respond.ts'
 import { checkMail } from '../../mail/check/check-mail.ts'
 import type { Head } from '../../state/message/head.ts'
 import { type MessageDeps, readStoredMessage, readWhole } from '../../views/message/message.ts'
@@ -25,13 +25,13 @@ export function makeCheckMessage(deps: CheckDeps): HandlerOf<'checkMessage'> {
   return async ({ key, params, body }) => {
     if (body.links && key.mode !== 'test') {
       const issue = { path: 'links', message: 'Links are requested on test servers only' }
-      return refuse('invalid_request', { issues: [issue] })
+      return refusalReply('invalid_request', { issues: [issue] })
     }
     const stored = await readStoredMessage(deps, key, params.id ?? '')
-    if (typeof stored === 'string') return refuse(stored)
+    if (typeof stored === 'string') return refusalReply(stored)
     const message = await readWhole(deps, key, stored)
-    if (typeof message === 'string') return refuse(message)
-    if (!message.contentAvailable) return refuse('content_expired')
+    if (typeof message === 'string') return refusalReply(message)
+    if (!message.contentAvailable) return refusalReply('content_expired')
     const { findings, links } = checkMail({ ...message, lacksUnsubscribe: lacksUnsubscribe(stored.head) })
     const results = body.links
       ? await deps.linkChecker.check({

@@ -10,7 +10,7 @@
 import { homeShard } from '../../../cluster/id.ts'
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { type Answer, type Download, RATE_REFUSAL, refuse } from '../../http/respond.ts'
+import { type Answer, type Download, RATE_REFUSAL, refusalReply } from '../../http/respond.ts'
 import { attachmentBytes } from '../../mail/mime/body.ts'
 import type { ComposeAgain } from '../../outbound/compose-again.ts'
 import type { SubmittedBody } from '../../sending/submitted-body.ts'
@@ -39,11 +39,11 @@ export function messageFileHandlers(deps: MessageFilesDeps) {
 function makeReadRaw(deps: MessageFilesDeps): HandlerOf<'readMessageRaw'> {
   return async ({ key, params }) => {
     const stored = await readStoredMessage(deps, key, params.id ?? '')
-    if (typeof stored === 'string') return refuse(stored)
-    if (!isContentWhole(stored, deps.nowMs())) return refuse('content_expired')
+    if (typeof stored === 'string') return refusalReply(stored)
+    if (!isContentWhole(stored, deps.nowMs())) return refusalReply('content_expired')
     return withBytes(deps, { key, bytes: stored.recipients[0]?.sizeBytes ?? MESSAGE_BYTES_MAX }, async () => {
       const bytes = await composeCopy(deps, key, stored)
-      if (typeof bytes === 'string') return refuse(REFUSALS[bytes])
+      if (typeof bytes === 'string') return refusalReply(REFUSALS[bytes])
       const headers = formatDisposition(`${stored.messageId}.eml`)
       return { ...wholeOf(bytes), contentType: 'message/rfc822', headers } satisfies Download
     })
@@ -67,16 +67,16 @@ const REFUSALS = { expired: 'content_expired', unbuildable: 'not_found', unavail
 function makeReadFile(deps: MessageFilesDeps): HandlerOf<'readMessageFile'> {
   return async ({ key, params }) => {
     const stored = await readStoredMessage(deps, key, params.id ?? '')
-    if (typeof stored === 'string') return refuse(stored)
+    if (typeof stored === 'string') return refusalReply(stored)
     const { attachments, raw } = stored.head
     const position = parsePosition(params.position ?? '', attachments.length)
-    if (position === null) return refuse('not_found')
-    if (!isContentWhole(stored, deps.nowMs())) return refuse('content_expired')
+    if (position === null) return refusalReply('not_found')
+    if (!isContentWhole(stored, deps.nowMs())) return refusalReply('content_expired')
     const held = raw?.bytes ?? attachments.reduce((sum, { size }) => sum + size, 0)
     return withBytes(deps, { key, bytes: held }, async () => {
       const bytes = await readAttachment(deps, key, { stored, position })
-      if (bytes === null) return refuse('content_expired')
-      if (bytes === undefined) return refuse('unavailable')
+      if (bytes === null) return refusalReply('content_expired')
+      if (bytes === undefined) return refusalReply('unavailable')
       const { name, contentType } = (await formatAttachments(stored.head))[position]!
       return { ...wholeOf(bytes), ...formatFileHead(contentType, name) } satisfies Download
     })

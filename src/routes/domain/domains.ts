@@ -16,15 +16,15 @@ import type { RotateDkimReply } from '../../actors/domain/rotate-dkim.ts'
 import type { UseInTestsReply } from '../../actors/domain/use-in-tests.ts'
 import type { CheckDomainJob, DomainFound } from '../../dns/check-domain.ts'
 import type { EdgeRequest, HandlerOf } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import { type Answer, refusalReply } from '../../http/respond.ts'
 import { formatKeyOwner, makeDkimKeyPair, makeSelector } from '../../mail/compose/dkim-key.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { AccountState } from '../../state/account.ts'
 import type { DomainState } from '../../state/domain.ts'
 import { NONCE_BYTES, type SealingRing, sealSecret } from '../../state/ring/sealing.ts'
-import { formatDomain, listDomains, type RecordNames, readDomain, recordsOf } from '../../views/domain.ts'
+import { formatDomain, listDomains, makeDomainRecords, type RecordNames, readDomain } from '../../views/domain.ts'
 import type { AccountKey, Reader } from '../../views/key.ts'
-import { giveOrder, type OrderDeps, pageOf } from '../answer.ts'
+import { giveOrder, type OrderDeps, parsePage } from '../answer.ts'
 
 /** Random bytes in a selector. */
 const SELECTOR_BYTES = 2
@@ -57,8 +57,10 @@ function makeAddDomain(deps: DomainDeps): HandlerOf<'addDomain'> {
     const domain = body.domain.toLowerCase()
     if (isRefused(domain, deps.serviceDomain)) {
       const seen = await readDomain(deps.read, key, '')
-      if (typeof seen === 'string') return refuse(seen)
-      return isWritable(seen.account) ? refuse('domain_not_allowed', { domain }) : refuse('account_not_active')
+      if (typeof seen === 'string') return refusalReply(seen)
+      return isWritable(seen.account)
+        ? refusalReply('domain_not_allowed', { domain })
+        : refusalReply('account_not_active')
     }
     return orderAnswered(deps, key, {
       name: 'add-domain',
@@ -71,8 +73,8 @@ function makeAddDomain(deps: DomainDeps): HandlerOf<'addDomain'> {
 /** GET /v1/domains. Spec domain.list */
 function makeListDomains(deps: DomainDeps): HandlerOf<'listDomains'> {
   return async ({ key, query }) => {
-    const seen = await listDomains(deps.read, key, pageOf(query))
-    if (typeof seen === 'string') return refuse(seen)
+    const seen = await listDomains(deps.read, key, parsePage(query))
+    if (typeof seen === 'string') return refusalReply(seen)
     const domains = seen.domains.map((state) => formatDomain(state, namesOf(deps)))
     return { status: 200, json: { domains, next: seen.next } }
   }
@@ -82,8 +84,8 @@ function makeListDomains(deps: DomainDeps): HandlerOf<'listDomains'> {
 function makeReadDomain(deps: DomainDeps): HandlerOf<'readDomain'> {
   return async ({ key, params }) => {
     const seen = await readDomain(deps.read, key, params.id ?? '')
-    if (typeof seen === 'string') return refuse(seen)
-    return seen.domain === null ? refuse('not_found') : answerDomain(deps, 200, seen.domain)
+    if (typeof seen === 'string') return refusalReply(seen)
+    return seen.domain === null ? refusalReply('not_found') : answerDomain(deps, 200, seen.domain)
   }
 }
 
@@ -99,7 +101,7 @@ function makeRemoveDomain(deps: DomainDeps): HandlerOf<'deleteDomain'> {
 function makeVerifyDomain(deps: DomainDeps): HandlerOf<'verifyDomain'> {
   return (request) =>
     onDomain(deps, request, async (owner, domain) => {
-      const { instead, ...check } = await deps.check(recordsOf(domain, deps.serviceDomain))
+      const { instead, ...check } = await deps.check(makeDomainRecords(domain, deps.serviceDomain))
       const answer = (reply: RecordCheckReply) => ({
         status: 200,
         json: { ...formatDomain(reply.domain, namesOf(deps)), check: { ...check, found: instead } },
@@ -151,9 +153,9 @@ async function onDomain(
   act: (owner: AccountKey, domain: DomainState) => Promise<Answer>,
 ): Promise<Answer> {
   const seen = await readDomain(deps.read, key, params.id ?? '')
-  if (typeof seen === 'string') return refuse(seen)
-  if (!isWritable(seen.account)) return refuse('account_not_active')
-  return seen.domain === null ? refuse('not_found') : act(key, seen.domain)
+  if (typeof seen === 'string') return refusalReply(seen)
+  if (!isWritable(seen.account)) return refusalReply('account_not_active')
+  return seen.domain === null ? refusalReply('not_found') : act(key, seen.domain)
 }
 
 interface Answered<Reply> {

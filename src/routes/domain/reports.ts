@@ -7,7 +7,7 @@
 import { PAGE_DEFAULT } from '../../../schemas/limits.ts'
 import type { HandlerOf } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
-import { refuse } from '../../http/respond.ts'
+import { refusalReply } from '../../http/respond.ts'
 import type { Reader } from '../../views/key.ts'
 import { type ReportsQuery, readReports } from '../../views/report/read-reports.ts'
 import { readTlsReports } from '../../views/report/read-tls-reports.ts'
@@ -60,9 +60,9 @@ function makeListReceivedReports({ read, nowMs }: ReportDeps): HandlerOf<'listRe
 }
 
 function answerOf(seen: object | string | null): Answer {
-  if (seen === null) return refuse('not_found')
-  if (typeof seen === 'string') return refuse(seen as 'unauthorized' | 'unavailable')
-  return 'path' in seen ? refuse('invalid_request', { issues: [seen] }) : { status: 200, json: seen }
+  if (seen === null) return refusalReply('not_found')
+  if (typeof seen === 'string') return refusalReply(seen as 'unauthorized' | 'unavailable')
+  return 'path' in seen ? refusalReply('invalid_request', { issues: [seen] }) : { status: 200, json: seen }
 }
 
 function spanOf({ from, to }: Query): Pick<ReportsQuery, 'fromMs' | 'toMs'> {

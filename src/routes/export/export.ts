@@ -14,7 +14,7 @@ import { CSV } from '../../../schemas/export/export.ts'
 import { EXPORT_MINUTES_MAX, EXPORT_ROWS_MAX } from '../../../schemas/limits.ts'
 import type { ExportBegun } from '../../actors/dashboard/export.ts'
 import type { EdgeRequest, Handler } from '../../http/request.ts'
-import { type Pieces, refuse } from '../../http/respond.ts'
+import { type Pieces, refusalReply } from '../../http/respond.ts'
 import type { Scans } from '../../http/scans.ts'
 import type { MemberAct } from '../../state/dashboard/act.ts'
 import { parseProof, proofOf } from '../../state/dashboard/session.ts'
@@ -60,9 +60,9 @@ function makeExport<Key extends ExportKey, Body extends object>(
     (searching: ExportDeps): Handler<EdgeRequest<Key, Body>> =>
     async ({ key, body, route }) => {
       const first = await table.readPage(searching, { key, body, after: null })
-      if (typeof first === 'string') return refuse(first)
+      if (typeof first === 'string') return refusalReply(first)
       const place = deps.exportPlaces.enter(key.accountId)
-      if (typeof place === 'number') return refuse('export_limit', { max: place })
+      if (typeof place === 'number') return refusalReply('export_limit', { max: place })
       const act = actOf(key, { act: route.name, body, table })
       const order = { name: 'begin-export', body: act }
       const begun = await giveOrder<ExportBegun>(deps, homeShard(key.accountId), order).catch((fault: unknown) => {

@@ -10,7 +10,7 @@
 
 import type { FactValue } from '../../../cluster/behaviour.ts'
 import { ACCOUNT_EXPORTS_MAX, EXPORTS_MAX } from '../../../schemas/limits.ts'
-import { rowsOf } from '../../http/scans.ts'
+import { countRows } from '../../http/scans.ts'
 import type { Reader } from '../../views/key.ts'
 
 /** Rows of the store that an export reads in a second, and that it may read at once. */
@@ -70,7 +70,7 @@ function paceReads(read: Reader, nowMs: () => number): Reader {
     filledAtMs = now
     if (rows <= 0) await new Promise((resolve) => setTimeout(resolve, (-rows / ROWS_PER_SECOND) * 1_000))
     const seen = await read(shard, facts)
-    rows -= rowsOf(seen as readonly FactValue[] | null)
+    rows -= countRows(seen as readonly FactValue[] | null)
     return seen
   }) as Reader
 }

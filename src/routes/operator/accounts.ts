@@ -12,13 +12,13 @@ import type { AccountActReply } from '../../actors/account/change-account.ts'
 import { type CreateAccountBody, type CreateAccountReply, placeAccount } from '../../actors/account/create-account.ts'
 import type { Refused } from '../../actors/authorization/refusal.ts'
 import type { Handler, HandlerOf } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import { type Answer, refusalReply } from '../../http/respond.ts'
 import type { AccountState } from '../../state/account.ts'
 import { LINK_ID_BYTES, newLinkId } from '../../state/dashboard/link-token.ts'
 import { formatAccount } from '../../views/account.ts'
 import { listAccounts, readAccountDetail } from '../../views/operator/accounts.ts'
 import { readAccountOf } from '../../views/resource-access.ts'
-import { giveOrder, pageOf } from '../answer.ts'
+import { giveOrder, parsePage } from '../answer.ts'
 import { asOperator, isOwnKey, type OperatorDeps, type OperatorRequest, TAKES_A_KEY } from '../as-operator.ts'
 
 /** Further dependencies of the routes of accounts. */
@@ -34,8 +34,8 @@ export interface OperatorAccountDeps extends OperatorDeps {
 /** GET /v1/operator/accounts */
 export function makeListAccounts({ read, nowMs }: OperatorDeps): HandlerOf<'listAccounts'> {
   return asOperator(read, async ({ query }) => {
-    const list = await listAccounts(read, { ...pageOf(query), nowMs: nowMs() })
-    return list === null ? refuse('unavailable') : { status: 200, json: list }
+    const list = await listAccounts(read, { ...parsePage(query), nowMs: nowMs() })
+    return list === null ? refusalReply('unavailable') : { status: 200, json: list }
   })
 }
 
@@ -46,7 +46,7 @@ export function makeCreateAccount(deps: OperatorAccountDeps): HandlerOf<'createA
     // Their invitations outlive a session.
     if (administrators.length > 0 && !isOwnKey(key)) return TAKES_A_KEY
     const counts = await deps.countAccounts()
-    if (counts === null) return refuse('unavailable')
+    if (counts === null) return refusalReply('unavailable')
     const shard = placeAccount(counts, deps.shardPlaces())
     const addresses = [...new Set(administrators)]
     const order: CreateAccountBody = {
@@ -69,9 +69,9 @@ export function makeCreateAccount(deps: OperatorAccountDeps): HandlerOf<'createA
 export function makeReadAccountAsOperator({ read, nowMs }: OperatorDeps): HandlerOf<'readAccountAsOperator'> {
   return asOperator(read, async ({ params }) => {
     const seen = await readAccountOf(read, null, params.accountId ?? '')
-    if (typeof seen === 'string') return refuse(seen)
+    if (typeof seen === 'string') return refusalReply(seen)
     const detail = await readAccountDetail(read, seen, nowMs())
-    return detail === null ? refuse('unavailable') : { status: 200, json: detail }
+    return detail === null ? refusalReply('unavailable') : { status: 200, json: detail }
   })
 }
 
@@ -112,7 +112,7 @@ export function makeCloseAccount(deps: OperatorDeps): HandlerOf<'closeAccount'> 
 function refuseVolume({ code, extra }: Refused): Answer | null {
   if (code !== 'invalid_request') return null
   const message = `Must be given: the account applied for ${extra.monthlyVolume} emails a month`
-  return refuse('invalid_request', { issues: [{ path: 'monthlyCap', message }] })
+  return refusalReply('invalid_request', { issues: [{ path: 'monthlyCap', message }] })
 }
 
 /**
@@ -129,7 +129,7 @@ function makeAct<Body>(
   return asOperator(deps.read, async ({ params, body }, by) => {
     const accountId = (params.accountId ?? '').toLowerCase()
     const shard = shardOf(accountId)
-    if (shard === null) return refuse('not_found')
+    if (shard === null) return refusalReply('not_found')
     const order = { accountId, by, ...orderOf(body) }
     const { reply, answer, refused } = await giveOrder<AccountActReply>(deps, shard, { name, body: order })
     if (answer === undefined) return answerAccount(deps, reply)

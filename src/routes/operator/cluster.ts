@@ -7,7 +7,7 @@
 import type { ShardList } from '../../../schemas/operator/cluster.ts'
 import { BEHAVIOURS } from '../../actors/behaviours.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { refuse } from '../../http/respond.ts'
+import { refusalReply } from '../../http/respond.ts'
 import { redisRows } from '../../store/cluster/cluster-state.ts'
 import type { StoreCondition } from '../../store/condition.ts'
 import { readShards } from '../../views/operator/shards.ts'
@@ -28,7 +28,7 @@ const KINDS: ReadonlySet<string> = new Set(BEHAVIOURS.entities.map(({ kind }) =>
 export function makeReadShards({ read, livingWorkers, cluster }: ClusterDeps): HandlerOf<'readShards'> {
   return asOperator(read, async () => {
     const [seen, redis] = await Promise.all([readShards(read, livingWorkers()), readNodes(cluster)])
-    return seen === null || redis === null ? refuse('unavailable') : { status: 200, json: { ...seen, redis } }
+    return seen === null || redis === null ? refusalReply('unavailable') : { status: 200, json: { ...seen, redis } }
   })
 }
 
@@ -43,8 +43,8 @@ async function readNodes(cluster: StoreCondition['cluster']): Promise<ShardList[
 export function makeReadEntity({ read }: ClusterDeps): HandlerOf<'readEntity'> {
   return asOperator(read, async ({ params }) => {
     const { kind = '', id = '' } = params
-    if (!KINDS.has(kind)) return refuse('not_found')
+    if (!KINDS.has(kind)) return refusalReply('not_found')
     const seen = await readStates(read, { kind, id: id.toLowerCase() })
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   })
 }

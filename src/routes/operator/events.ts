@@ -14,7 +14,7 @@ import { homeShard, shardOf } from '../../../cluster/id.ts'
 import { accountTopic, serverTopic } from '../../actors/webhook/announce.ts'
 import { LISTEN_MS, type ListenReply } from '../../actors/webhook/listen.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { type Feed, type FeedSink, refuse } from '../../http/respond.ts'
+import { type Feed, type FeedSink, refusalReply } from '../../http/respond.ts'
 import type { ServerState } from '../../state/server.ts'
 import { type EventReference, parseReference } from '../../state/webhook/item.ts'
 import { isOperatorLive } from '../../views/account.ts'
@@ -35,9 +35,9 @@ const WAITING_MAX = 1_000
 export function makeReadEvents(deps: EventFeedDeps): HandlerOf<'readEvents'> {
   return asOperator(deps.read, async ({ params, key }) => {
     const serverId = (params.serverId ?? '').toLowerCase()
-    if (shardOf(serverId) === null) return refuse('not_found')
+    if (shardOf(serverId) === null) return refusalReply('not_found')
     const { reply, answer } = await listen(deps, serverId)
-    return answer ?? feedOf(deps, reply.server, key)
+    return answer ?? makeFeed(deps, reply.server, key)
   })
 }
 
@@ -45,7 +45,7 @@ function listen(deps: EventFeedDeps, serverId: string): Promise<Replied<ListenRe
   return giveOrder(deps, homeShard(serverId), { name: 'listen', body: { serverId } })
 }
 
-function feedOf(deps: EventFeedDeps, server: ServerState, key: OperatorKey): Feed {
+function makeFeed(deps: EventFeedDeps, server: ServerState, key: OperatorKey): Feed {
   return {
     start(sink) {
       const lines = makeLines(deps, server, sink)

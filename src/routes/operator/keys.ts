@@ -8,17 +8,17 @@ import type { TokenReply } from '../../actors/account/token.ts'
 import type { CreateOperatorKeyBody, RevokeOperatorKeyBody } from '../../actors/operator/operator-key.ts'
 import { makeKey } from '../../http/key.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { refuse } from '../../http/respond.ts'
+import { refusalReply } from '../../http/respond.ts'
 import { DESK_SHARD } from '../../state/dashboard/desk.ts'
 import { formatOperatorKey, listOperatorKeys } from '../../views/operator/operator-keys.ts'
-import { giveOrder, pageOf } from '../answer.ts'
+import { giveOrder, parsePage } from '../answer.ts'
 import { asOperator, type OperatorDeps, withOwnKey } from '../as-operator.ts'
 
 /** GET /v1/operator/tokens */
 export function makeListOperatorKeys({ read }: OperatorDeps): HandlerOf<'listOperatorKeys'> {
   return asOperator(read, async ({ query }) => {
-    const seen = await listOperatorKeys(read, pageOf(query))
-    return seen === null ? refuse('unavailable') : { status: 200, json: seen }
+    const seen = await listOperatorKeys(read, parsePage(query))
+    return seen === null ? refusalReply('unavailable') : { status: 200, json: seen }
   })
 }
 

@@ -11,7 +11,7 @@ import { shardOf } from '../../../cluster/id.ts'
 import type { LinkMade } from '../../../schemas/dashboard/link.ts'
 import type { AccountLinkMade, MakeAccountLinkBody } from '../../actors/dashboard/link.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { refuse } from '../../http/respond.ts'
+import { refusalReply } from '../../http/respond.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { dashboardBase, LINK_ID_BYTES, linkUrl, newLinkId } from '../../state/dashboard/link-token.ts'
 import { levelOf } from '../../state/dashboard/member.ts'
@@ -30,7 +30,7 @@ export function makeCreateAccountLink(deps: OperatorLinkDeps): HandlerOf<'create
   return withOwnKey(deps.read, async ({ params, body, key }, by) => {
     const accountId = (params.accountId ?? '').toLowerCase()
     const shard = shardOf(accountId)
-    if (shard === null) return refuse('not_found')
+    if (shard === null) return refusalReply('not_found')
     const { address, role, removeFactors } = body
     const linkId = newLinkId(shard, randomBytes(LINK_ID_BYTES))
     const level = levelOf(role, false)

@@ -6,7 +6,7 @@
 
 import type { RevealReply } from '../../actors/message/reveal.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { refuse } from '../../http/respond.ts'
+import { refusalReply } from '../../http/respond.ts'
 import { type FindMessageDeps, findMessage, readFoundMessage } from '../../views/operator/message.ts'
 import { giveOrder } from '../answer.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
@@ -17,9 +17,9 @@ export type OperatorMessageDeps = OperatorDeps & FindMessageDeps
 export function makeFindMessage(deps: OperatorMessageDeps): HandlerOf<'findMessage'> {
   return asOperator(deps.read, async ({ params }) => {
     const place = await findMessage(deps.read, params.id ?? '')
-    if (typeof place === 'string') return refuse(place)
+    if (typeof place === 'string') return refusalReply(place)
     const seen = await readFoundMessage(deps, place, false)
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   })
 }
 
@@ -27,12 +27,12 @@ export function makeFindMessage(deps: OperatorMessageDeps): HandlerOf<'findMessa
 export function makeRevealMessage(deps: OperatorMessageDeps): HandlerOf<'revealMessage'> {
   return asOperator(deps.read, async ({ params }, by) => {
     const place = await findMessage(deps.read, params.id ?? '')
-    if (typeof place === 'string') return refuse(place)
+    if (typeof place === 'string') return refusalReply(place)
     const { shard, messageId, serverId, accountId } = place
     const body = { messageId, serverId, accountId, by }
     const { answer } = await giveOrder<RevealReply>(deps, shard, { name: 'reveal-message', body })
     if (answer !== undefined) return answer
     const seen = await readFoundMessage(deps, place, true)
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   })
 }

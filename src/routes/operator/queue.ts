@@ -18,7 +18,7 @@ import type {
   RetryLaneReply,
 } from '../../actors/message/operate-queue.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { refuse } from '../../http/respond.ts'
+import { refusalReply } from '../../http/respond.ts'
 import { HOLDS_SHARD } from '../../state/keys.ts'
 import {
   countDestinations,
@@ -30,7 +30,7 @@ import {
 import { readQueueAccounts } from '../../views/operator/queue-accounts.ts'
 import { readQueuedMessages } from '../../views/operator/queued-messages.ts'
 import type { ReadKeys } from '../../views/read-keys.ts'
-import { giveOrder, pageOf, type Replied } from '../answer.ts'
+import { giveOrder, parsePage, type Replied } from '../answer.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
 /** Steps of one retry, and items that are ordered at once. */
@@ -47,29 +47,29 @@ export interface QueueDeps extends OperatorDeps {
 /** GET /v1/operator/queue */
 export function makeListQueue({ read, readKeys, nowMs, siteOf }: QueueDeps): HandlerOf<'listQueue'> {
   return asOperator(read, async ({ query }) => {
-    const { limit, after } = pageOf(query)
+    const { limit, after } = parsePage(query)
     const queue = await readQueue(readKeys, { limit, after, nowMs: nowMs() }, siteOf)
-    return queue === null ? refuse('unavailable') : { status: 200, json: queue }
+    return queue === null ? refusalReply('unavailable') : { status: 200, json: queue }
   })
 }
 
 /** GET /v1/operator/queue/messages. Spec queue.messages */
 export function makeListQueuedMessages({ read, readKeys, nowMs }: QueueDeps): HandlerOf<'listQueuedMessages'> {
   return asOperator(read, async ({ query }) => {
-    const { limit } = pageOf(query)
+    const { limit } = parsePage(query)
     const destination = destinationOf(query.domain ?? '')
     const messages = await readQueuedMessages(readKeys, { destination, limit, nowMs: nowMs() })
-    return messages === null ? refuse('unavailable') : { status: 200, json: { messages } }
+    return messages === null ? refusalReply('unavailable') : { status: 200, json: { messages } }
   })
 }
 
 /** GET /v1/operator/queue/accounts. Spec queue.accounts */
 export function makeListQueueAccounts({ read, readKeys, nowMs }: QueueDeps): HandlerOf<'listQueueAccounts'> {
   return asOperator(read, async ({ query }) => {
-    const { limit } = pageOf(query)
+    const { limit } = parsePage(query)
     const destination = query.domain === undefined ? null : destinationOf(query.domain)
     const seen = await readQueueAccounts({ read, readKeys }, { destination, limit, nowMs: nowMs() })
-    return seen === null ? refuse('unavailable') : { status: 200, json: seen }
+    return seen === null ? refusalReply('unavailable') : { status: 200, json: seen }
   })
 }
 
@@ -126,7 +126,7 @@ function makeOrder(
     })
     if (answer !== undefined) return answer
     const recipients = await perform(destination)
-    return recipients === null ? refuse('unavailable') : { status: 200, json: { recipients, held: reply.isHeld } }
+    return recipients === null ? refusalReply('unavailable') : { status: 200, json: { recipients, held: reply.isHeld } }
   })
 }
 

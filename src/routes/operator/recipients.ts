@@ -9,7 +9,7 @@
 
 import type { RevealReply, SearchRecipientsBody } from '../../actors/message/reveal.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { refuse } from '../../http/respond.ts'
+import { refusalReply } from '../../http/respond.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { INSTALLATION_SHARD } from '../../state/log-retention.ts'
 import type { SearchDeps } from '../../views/message/search.ts'
@@ -31,6 +31,6 @@ export function makeSearchRecipients(deps: RecipientDeps): HandlerOf<'searchReci
     if (logged.answer !== undefined) return logged.answer
     const hmacOf = (accountId: string) => deps.secrets.addressHmac(accountId, recipient)
     const seen = await searchRecipient(deps, { hmacOf, limit, after })
-    return seen === null ? refuse('unavailable') : { status: 200, json: seen }
+    return seen === null ? refusalReply('unavailable') : { status: 200, json: seen }
   })
 }

@@ -14,7 +14,7 @@ import type {
   SetInstallationRetentionBody,
 } from '../../actors/retention/set-retention.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import { type Answer, refusalReply } from '../../http/respond.ts'
 import { INSTALLATION_SHARD } from '../../state/log-retention.ts'
 import { readAccountOf } from '../../views/resource-access.ts'
 import { formatInstallationRetention, readInstallationMonths } from '../../views/retention.ts'
@@ -29,7 +29,7 @@ const SHARDS_AT_ONCE = 32
 export function makeReadAccountRetention({ read }: OperatorDeps): HandlerOf<'readAccountRetentionAsOperator'> {
   return asOperator(read, async ({ params }) => {
     const seen = await readAccountOf(read, null, params.accountId ?? '')
-    return typeof seen === 'string' ? refuse(seen) : answerAccount(read, seen)
+    return typeof seen === 'string' ? refusalReply(seen) : answerAccount(read, seen)
   })
 }
 
@@ -38,7 +38,7 @@ export function makePatchAccountRetention(deps: OperatorDeps): HandlerOf<'patchA
   return asOperator(deps.read, ({ params, body }, by) => {
     const { note: _note, ...changes } = body
     const accountId = (params.accountId ?? '').toLowerCase()
-    if (shardOf(accountId) === null) return refuse('not_found')
+    if (shardOf(accountId) === null) return refusalReply('not_found')
     const order: SetAccountRetentionBody = { accountId, keyHash: null, by, changes }
     return orderRetention(deps, accountId, { name: 'set-account-retention', body: order })
   })
@@ -48,7 +48,9 @@ export function makePatchAccountRetention(deps: OperatorDeps): HandlerOf<'patchA
 export function makeReadInstallationRetention({ read }: OperatorDeps): HandlerOf<'readInstallationRetention'> {
   return asOperator(read, async () => {
     const months = await readInstallationMonths(read, INSTALLATION_SHARD)
-    return months === undefined ? refuse('unavailable') : { status: 200, json: formatInstallationRetention(months) }
+    return months === undefined
+      ? refusalReply('unavailable')
+      : { status: 200, json: formatInstallationRetention(months) }
   })
 }
 

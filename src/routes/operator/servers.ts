@@ -8,12 +8,12 @@ import { shardOf } from '../../../cluster/id.ts'
 import type { TokenOrder } from '../../actors/authorization/token.ts'
 import type { TokenKind } from '../../http/key.ts'
 import type { EdgeRequest, Handler, HandlerOf } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import { type Answer, refusalReply } from '../../http/respond.ts'
 import type { OperatorAct } from '../../state/audit.ts'
 import { readAccountOf, readServerOf, type SeenAccount } from '../../views/resource-access.ts'
 import { listServers } from '../../views/servers.ts'
 import { listTokens } from '../../views/token.ts'
-import { pageOf } from '../answer.ts'
+import { parsePage } from '../answer.ts'
 import { asOperator, type OperatorRequest, withOwnKey } from '../as-operator.ts'
 import { orderServer } from '../server-order.ts'
 import { orderRevocation, orderToken, type TokenDeps } from '../tokens.ts'
@@ -28,9 +28,9 @@ interface Holder extends SeenAccount {
 export function makeListServersAsOperator({ read, nowMs }: TokenDeps): HandlerOf<'listServersAsOperator'> {
   return asOperator(read, async ({ params, query }) => {
     const seen = await readAccountOf(read, null, params.accountId ?? '')
-    if (typeof seen === 'string') return refuse(seen)
-    const list = await listServers(read, seen, { ...pageOf(query), nowMs: nowMs() })
-    return list === null ? refuse('unavailable') : { status: 200, json: list }
+    if (typeof seen === 'string') return refusalReply(seen)
+    const list = await listServers(read, seen, { ...parsePage(query), nowMs: nowMs() })
+    return list === null ? refusalReply('unavailable') : { status: 200, json: list }
   })
 }
 
@@ -38,7 +38,7 @@ export function makeListServersAsOperator({ read, nowMs }: TokenDeps): HandlerOf
 export function makeCreateServerAsOperator(deps: TokenDeps): HandlerOf<'createServerAsOperator'> {
   return withOwnKey(deps.read, async ({ params, body }, by) => {
     const accountId = (params.accountId ?? '').toLowerCase()
-    if (shardOf(accountId) === null) return refuse('not_found')
+    if (shardOf(accountId) === null) return refusalReply('not_found')
     return orderServer(deps, { accountId, keyHash: null, by }, body)
   })
 }
@@ -49,8 +49,8 @@ export function makeListTokensAsOperator(
 ): HandlerOf<'listAccountTokensAsOperator' | 'listServerTokensAsOperator'> {
   return onHolder(deps, async ({ shard, account, serverId }, { query }) => {
     const of = { shard, ownerId: serverId ?? account.accountId, keyHash: null }
-    const seen = await listTokens(deps.read, of, pageOf(query))
-    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    const seen = await listTokens(deps.read, of, parsePage(query))
+    return typeof seen === 'string' ? refusalReply(seen) : { status: 200, json: seen }
   })
 }
 
@@ -83,7 +83,7 @@ function onHolder<Body>(
 ): Handler<OperatorRequest<Body>> {
   return as(read, async (request, by) => {
     const holder = await readHolder(read, request.params)
-    return typeof holder === 'string' ? refuse(holder) : act(holder, request, by)
+    return typeof holder === 'string' ? refusalReply(holder) : act(holder, request, by)
   })
 }
 

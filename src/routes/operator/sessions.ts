@@ -19,7 +19,7 @@ import type {
 } from '../../actors/dashboard/desk.ts'
 import { makeKey } from '../../http/key.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import { type Answer, refusalReply } from '../../http/respond.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { DESK_SHARD, deskLinkIn, deskLinksFact } from '../../state/dashboard/desk.ts'
 import {
@@ -40,7 +40,7 @@ export interface OperatorSessionDeps extends OperatorDeps {
   readonly operatorUrl: string
 }
 
-const TAKES_A_SESSION = refuse(
+const TAKES_A_SESSION = refusalReply(
   'wrong_token_kind',
   {},
   'Wrong kind of key: this operation takes an operator session (os_)',
@@ -87,15 +87,15 @@ export function makeCreateDeskLink(deps: OperatorSessionDeps): HandlerOf<'create
 export function makeUseDeskLink(deps: OperatorSessionDeps): HandlerOf<'useDeskLink'> {
   return async ({ body }) => {
     const parsed = parseLinkToken(body.token, deps.secrets.linkKey)
-    if (parsed === null || parsed.shard !== DESK_SHARD) return refuse('link_not_valid')
+    if (parsed === null || parsed.shard !== DESK_SHARD) return refusalReply('link_not_valid')
     const { linkId } = parsed
     const seen = await deps.read(DESK_SHARD, [deskLinksFact()])
-    if (seen === null) return refuse('unavailable')
+    if (seen === null) return refusalReply('unavailable')
     const link = deskLinkIn(seen[0], linkId, deps.nowMs())
-    if (link === null) return refuse('link_not_valid')
+    if (link === null) return refusalReply('link_not_valid')
     const isLive = await isOperatorLive(deps.read, { hash: link.operatorHash, operatorHash: null })
-    if (isLive === null) return refuse('unavailable')
-    if (!isLive) return refuse('link_not_valid')
+    if (isLive === null) return refusalReply('unavailable')
+    if (!isLive) return refusalReply('link_not_valid')
     const { token, hash } = makeKey('os', DESK_SHARD)
     const order: UseDeskLinkBody = { linkId, hash, note: body.note ?? null }
     const { reply, answer } = await giveOrder<DeskOpened>(deps, DESK_SHARD, { name: 'use-desk-link', body: order })

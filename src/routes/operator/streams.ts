@@ -8,7 +8,7 @@ import { shardOf } from '../../../cluster/id.ts'
 import type { StreamReply } from '../../actors/authorization/stream.ts'
 import type { OperateStreamBody, StreamAct } from '../../actors/server/operate-stream.ts'
 import type { Handler, HandlerOf } from '../../http/request.ts'
-import { refuse } from '../../http/respond.ts'
+import { refusalReply } from '../../http/respond.ts'
 import { formatStream } from '../../views/stream.ts'
 import { giveOrder } from '../answer.ts'
 import { asOperator, type OperatorRequest } from '../as-operator.ts'
@@ -33,7 +33,7 @@ function operate<Body>(deps: StreamDeps, orderOf: (body: Body) => StreamAct): Ha
   return asOperator(deps.read, async ({ params, body }, by) => {
     const streamId = (params.streamId ?? '').toLowerCase()
     const shard = shardOf(streamId)
-    if (shard === null) return refuse('not_found')
+    if (shard === null) return refusalReply('not_found')
     const asked: OperateStreamBody = { streamId, order: orderOf(body), by }
     const { reply, answer } = await giveOrder<StreamReply>(deps, shard, { name: 'operate-stream', body: asked })
     if (answer !== undefined) return answer

@@ -7,7 +7,7 @@ export interface Encodings {
 }
 
 /** RFC 9110 12.5.3, as far as browsers need it: an encoding is used if it is named with a weight above 0. */
-export function encodingOf({ br, gzip }: Encodings, accepted: string): 'br' | 'gzip' | null {
+export function chooseEncoding({ br, gzip }: Encodings, accepted: string): 'br' | 'gzip' | null {
   const takes = (name: string) =>
     new RegExp(`(?:^|,)\\s*${name}\\s*(?:;(?!\\s*q=0(?:\\.0*)?\\s*(?:,|$))|,|$)`, 'i').test(accepted)
   if (br && takes('br')) return 'br'

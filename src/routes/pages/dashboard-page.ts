@@ -11,8 +11,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Handler } from '../../http/request.ts'
-import { type Reply, refuse } from '../../http/respond.ts'
-import { encodingOf } from './content-encoding.ts'
+import { type Reply, refusalReply } from '../../http/respond.ts'
+import { chooseEncoding } from './content-encoding.ts'
 
 /** A built file with its encodings. */
 interface PageFile {
@@ -82,13 +82,13 @@ export function readPages(folder: string = FOLDER): PageFiles {
 export function makeDashboard(files: PageFiles, whose: 'public' | 'operator'): Handler {
   return ({ params, acceptEncoding }) => {
     const path = params['*'] ?? PREFIX
-    if (NO_PAGE.test(path)) return refuse('not_found', {}, 'No such route')
+    if (NO_PAGE.test(path)) return refusalReply('not_found', {}, 'No such route')
     const name = path.slice(PREFIX.length)
     const isFile = !name.endsWith('.html') && files.has(name)
     const shown = isFile ? name : shellOf(path, whose)
     const file = files.get(shown)
     if (file === undefined) return NO_PAGES
-    return { ...answerFile(file, acceptEncoding, extname(shown)), headers: headersOf(file, acceptEncoding, isFile) }
+    return { ...answerFile(file, acceptEncoding, extname(shown)), headers: makeHeaders(file, acceptEncoding, isFile) }
   }
 }
 
@@ -104,10 +104,10 @@ function answerFile(file: PageFile, accepted: string, extension: string): Reply 
 }
 
 function encodingFor({ br, gzip }: PageFile, accepted: string): 'br' | 'gzip' | null {
-  return encodingOf({ br: br !== null, gzip: gzip !== null }, accepted)
+  return chooseEncoding({ br: br !== null, gzip: gzip !== null }, accepted)
 }
 
-function headersOf(file: PageFile, accepted: string, isFile: boolean): Readonly<Record<string, string>> {
+function makeHeaders(file: PageFile, accepted: string, isFile: boolean): Readonly<Record<string, string>> {
   const encoding = encodingFor(file, accepted)
   return {
     ...SAFE,

@@ -11,8 +11,8 @@ import { readFile } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Handler } from '../../http/request.ts'
-import { type Reply, refuse } from '../../http/respond.ts'
-import { type Encodings, encodingOf } from './content-encoding.ts'
+import { type Reply, refusalReply } from '../../http/respond.ts'
+import { chooseEncoding, type Encodings } from './content-encoding.ts'
 
 /** A built site: where it is, its files with their encodings, and its policy. */
 export interface Site {
@@ -43,7 +43,7 @@ const NOT_BUILT: Reply = {
   status: 503,
   text: 'The documentation site is not built: run npm install and npm run build',
 }
-const NO_PAGE = refuse('not_found', {}, 'No such page of the documentation')
+const NO_PAGE = refusalReply('not_found', {}, 'No such page of the documentation')
 
 /** Reads the list of files of the site; null if it was never built. */
 export function readSite(folder: string = FOLDER): Site | null {
@@ -108,7 +108,7 @@ async function answer(
   accepted: string,
 ): Promise<Reply> {
   const encodings = files.get(name) as Encodings
-  const encoding = encodingOf(encodings, accepted)
+  const encoding = chooseEncoding(encodings, accepted)
   const suffix = encoding === null ? '' : encoding === 'br' ? '.br' : '.gz'
   const bytes = await readFile(join(folder, name + suffix)).catch(() => null)
   // The site was built again while the service runs.

@@ -13,7 +13,7 @@ import type {
   SetStreamRetentionBody,
 } from '../../actors/retention/set-retention.ts'
 import type { Handlers } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import { type Answer, refusalReply } from '../../http/respond.ts'
 import type { Reader } from '../../views/key.ts'
 import { readAccountOf, readServerOf, type SeenAccount } from '../../views/resource-access.ts'
 import {
@@ -40,7 +40,7 @@ export function retentionHandlers(deps: RetentionDeps): Pick<Handlers<PublicRout
   return {
     async readAccountRetention({ key }) {
       const seen = await readAccountOf(read, key, '')
-      return typeof seen === 'string' ? refuse(seen) : answerAccount(read, seen)
+      return typeof seen === 'string' ? refusalReply(seen) : answerAccount(read, seen)
     },
     patchAccountRetention({ key, body }) {
       const { accountId, hash } = key
@@ -52,9 +52,9 @@ export function retentionHandlers(deps: RetentionDeps): Pick<Handlers<PublicRout
     async readServerRetention({ key, params }) {
       const { accountId } = key
       const seen = await readServerOf(read, key, { accountId, serverId: params.serverId ?? '' })
-      if (typeof seen === 'string') return refuse(seen)
+      if (typeof seen === 'string') return refusalReply(seen)
       const { account, server } = seen
-      if (server === null) return refuse('not_found')
+      if (server === null) return refusalReply('not_found')
       return { status: 200, json: formatContentRetention({ account, server }, null) }
     },
     patchServerRetention({ key, params, body }) {
@@ -65,7 +65,7 @@ export function retentionHandlers(deps: RetentionDeps): Pick<Handlers<PublicRout
     },
     async readStreamRetention({ key, params }) {
       const seen = await readStreamOwners(read, key, params.id ?? '')
-      if (typeof seen === 'string') return refuse(seen)
+      if (typeof seen === 'string') return refusalReply(seen)
       const { account, server, stream } = seen
       return { status: 200, json: formatContentRetention({ account, server }, stream) }
     },
@@ -81,13 +81,15 @@ export function retentionHandlers(deps: RetentionDeps): Pick<Handlers<PublicRout
 /** The retention of an account that was read, also for operators. */
 export async function answerAccount(read: Reader, { shard, account }: SeenAccount): Promise<Answer> {
   const months = await readInstallationMonths(read, shard)
-  return months === undefined ? refuse('unavailable') : { status: 200, json: formatAccountRetention(account, months) }
+  return months === undefined
+    ? refusalReply('unavailable')
+    : { status: 200, json: formatAccountRetention(account, months) }
 }
 
 /** Sends the order and answers with the resulting retention, also for operators. */
 export async function orderRetention(deps: OrderDeps, accountId: string, order: Order): Promise<Answer> {
   const { reply, answer, refused } = await giveOrder<RetentionReply>(deps, homeShard(accountId), order)
-  if (refused?.code === 'invalid_request') return refuse('invalid_request', MISPLACED)
+  if (refused?.code === 'invalid_request') return refusalReply('invalid_request', MISPLACED)
   if (answer !== undefined) return answer
   const { months, account, server, stream } = reply
   const json =

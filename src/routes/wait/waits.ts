@@ -16,7 +16,7 @@ import { SERVER_WAITS_MAX, WAITS_MAX } from '../../../schemas/limits.ts'
 import { accountTopic, keysTopic, serverTopic } from '../../actors/webhook/announce.ts'
 import type { ListenReply } from '../../actors/webhook/listen.ts'
 import type { EdgeRequest, Handler } from '../../http/request.ts'
-import { type Answer, RATE_REFUSAL, refuse } from '../../http/respond.ts'
+import { type Answer, RATE_REFUSAL, refusalReply } from '../../http/respond.ts'
 import type { ServerKey } from '../../views/key.ts'
 import { giveOrder } from '../answer.ts'
 
@@ -83,7 +83,9 @@ export function makeWaiting<Request extends EdgeRequest<ServerKey, WaitBody>>(
     const { waitSeconds = 0, after } = request.body
     if (waitSeconds === 0) return search(request)
     if (after !== undefined)
-      return refuse('invalid_request', { issues: [{ path: 'waitSeconds', message: 'Cannot be given with after' }] })
+      return refusalReply('invalid_request', {
+        issues: [{ path: 'waitSeconds', message: 'Cannot be given with after' }],
+      })
     const leave = deps.waits.enter(request.key.serverId)
     if (leave === null) return RATE_REFUSAL
     const { serverId, accountId, mode } = request.key

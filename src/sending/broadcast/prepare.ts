@@ -19,8 +19,8 @@ import { fillListed, type ListedTexts, readListedTexts, UNFILLED_LINK } from '..
 import { upperBoundBytes } from '../../mail/compose/size.ts'
 import { escapeHtml, fillText, parseTemplate, type Template } from '../../mail/compose/template.ts'
 import { type BucketRow, bucketCount, bucketOf, packBucket } from '../../state/broadcast/content.ts'
-import { type HeadAttachment, packHead, spellingsOf } from '../../state/message/head.ts'
-import { canonicalJson, readAddress, readAttachment, type Sender, withoutControl } from '../email-form.ts'
+import { collectSpellings, type HeadAttachment, packHead } from '../../state/message/head.ts'
+import { canonicalJson, type FromAddress, readAddress, readAttachment, withoutControl } from '../email-form.ts'
 
 /** Keyed hashes of the installation. */
 export interface BroadcastHashes {
@@ -30,7 +30,7 @@ export interface BroadcastHashes {
 
 /** Stored data, and the input of the decision. */
 export interface PreparedBroadcast {
-  readonly sender: Sender & { readonly hmac: string }
+  readonly sender: FromAddress & { readonly hmac: string }
   readonly tagHash: string | null
   readonly head: string
   readonly text: string | null
@@ -71,14 +71,14 @@ export function prepareBroadcast(body: BroadcastBody, hashes: BroadcastHashes): 
   const { from, attachments, files, texts } = readShared(body)
   const { subject } = texts
   const [text, html] = [body.text ?? null, body.html ?? null]
-  const rows = body.messages.map((message) => rowOf(message, subject, hashes))
+  const rows = body.messages.map((message) => makeRow(message, subject, hashes))
   let ownBytes = 0
   for (const row of rows) ownBytes += bytesOfRow(row)
   const count = bucketCount(rows.length, ownBytes)
   const buckets = Array.from({ length: count }, (): BucketRow[] => [])
   for (const row of rows) buckets[bucketOf(row.hmac, count)]?.push(row)
   const shared = sharedInput(body, { from, attachments, files })
-  const sharedBytes = boundOf({ text, html, files }, () => builtBytes(shared, texts, null))
+  const sharedBytes = computeBound({ text, html, files }, () => builtBytes(shared, texts, null))
   const headOf = { subject: subject.names.length > 0 ? body.subject : withoutControl(body.subject), tag: body.tag }
   return {
     sender: { ...from, hmac: hashes.addressHmac(from.address) },
@@ -93,7 +93,7 @@ export function prepareBroadcast(body: BroadcastBody, hashes: BroadcastHashes): 
         return { name, contentType, contentId, size, inline: contentId !== null }
       }),
       stored: null,
-      spellings: spellingsOf(from.address, []),
+      spellings: collectSpellings(from.address, []),
       raw: null,
       broadcast: null,
       ...(body.unsubscribe === 'sender' && { ownsList: true as const }),
@@ -106,14 +106,14 @@ export function prepareBroadcast(body: BroadcastBody, hashes: BroadcastHashes): 
     sizeBytes: sharedBytes + ownBytes,
     largestBytes: largestBytes({ rows, texts, shared, sharedBytes }),
     ...(body.sendAt !== undefined && { sendAtMs: Date.parse(body.sendAt) }),
-    fingerprint: fingerprintOf(body),
+    fingerprint: computeFingerprint(body),
   }
 }
 
 /** One message of a broadcast. */
 export interface RenderedMessage {
-  readonly from: Sender
-  readonly to: Sender
+  readonly from: FromAddress
+  readonly to: FromAddress
   readonly subject: string
   readonly text: string | null
   readonly html: string | null
@@ -132,7 +132,7 @@ export function renderMessage(body: BroadcastBody, index: number): RenderedMessa
   const message = body.messages[index]
   if (message === undefined) return null
   const { from, files, attachments, texts } = readShared(body)
-  const row = rowOf(message, texts.subject, { addressHmac: () => '', tagHash: () => '' })
+  const row = makeRow(message, texts.subject, { addressHmac: () => '', tagHash: () => '' })
   const shared = sharedInput(body, { from, attachments, files })
   const least = largestFilledBytes(texts.listed, [row])
   const { substitutions } = row
@@ -159,7 +159,7 @@ function readShared(body: BroadcastBody) {
   return { from: readAddress(body.from), attachments, files, texts }
 }
 
-function rowOf(
+function makeRow(
   { to, substitutions, metadata }: BroadcastMessage,
   subject: Template,
   hashes: BroadcastHashes,
@@ -177,7 +177,7 @@ function bytesOfRow({ address, name, substitutions, metadata }: BucketRow): numb
   return bytes
 }
 
-function boundOf(
+function computeBound(
   { text, html, files }: { text: string | null; html: string | null; files: readonly Buffer[] },
   build: () => number,
 ): number {
@@ -196,7 +196,7 @@ function largestBytes(of: {
   if (sharedBytes > MESSAGE_BYTES_MAX) return sharedBytes
   const filled = largestFilledBytes(texts.listed, rows)
   if (filled > MESSAGE_BYTES_MAX) return filled
-  const uses = usesOf(texts.listed)
+  const uses = countUses(texts.listed)
   if (uses.size === 0) return null
   const bounds = rows.map((row, index) => {
     let bytes = sharedBytes
@@ -239,7 +239,7 @@ function largestFilledBytes({ text, html }: ListedTexts, rows: readonly BucketRo
 }
 
 /** How many bytes each byte of a value can become, by its name. */
-function usesOf({ text, html }: ListedTexts): Map<string, number> {
+function countUses({ text, html }: ListedTexts): Map<string, number> {
   const uses = new Map<string, number>()
   const add = (names: readonly string[], times: number) => {
     for (const name of names) uses.set(name, (uses.get(name) ?? 0) + times)
@@ -252,7 +252,7 @@ function usesOf({ text, html }: ListedTexts): Map<string, number> {
 function sharedInput(
   body: BroadcastBody,
   of: {
-    readonly from: Sender
+    readonly from: FromAddress
     readonly attachments: ReturnType<typeof readAttachment>[]
     readonly files: readonly Buffer[]
   },
@@ -284,7 +284,7 @@ function builtBytes(shared: ComposeInput, texts: Texts, row: BucketRow | null): 
 }
 
 /** Message by message, because one text would be as long as the body again. */
-function fingerprintOf({ messages, ...rest }: BroadcastBody): string {
+function computeFingerprint({ messages, ...rest }: BroadcastBody): string {
   const hash = createHash('sha256').update('POST /v1/broadcasts\n').update(canonicalJson(rest))
   for (const message of messages) hash.update('\n').update(canonicalJson(message))
   return hash.digest('hex')

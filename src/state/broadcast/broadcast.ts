@@ -127,7 +127,7 @@ export function isOpenBroadcast({ endedAtMs }: Pick<BroadcastState, 'endedAtMs'>
 }
 
 /** The public counts of its messages. Takes the counters of an open one. */
-export function countsOf(
+export function computeCounts(
   broadcast: BroadcastState,
   progress: Progress | null,
 ): { readonly released: number; readonly failed: number } {

@@ -13,7 +13,7 @@
 import type { Context, Op } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { AUDIT_MONTHS } from '../../../schemas/limits.ts'
-import { monthName, monthOf, monthStartMs } from '../calendar.ts'
+import { computeMonth, monthName, monthStartMs } from '../calendar.ts'
 import { actsKey } from './places.ts'
 
 /** An action of a user, in the body of a command. */
@@ -42,7 +42,7 @@ export function actOps(
   const key = keyOf(shard, act, auditId)
   return [
     { key, write: 'ZADD', args: [String(atMs), packAct(act, auditId)] },
-    { key, write: 'PEXPIREAT', args: [String(monthStartMs(monthOf(atMs) + 1 + AUDIT_MONTHS))] },
+    { key, write: 'PEXPIREAT', args: [String(monthStartMs(computeMonth(atMs) + 1 + AUDIT_MONTHS))] },
   ]
 }
 

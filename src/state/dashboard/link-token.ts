@@ -17,7 +17,7 @@ export function newLinkId(shard: number, random: Buffer): string {
 
 /** The token of a link. */
 export function formatLinkToken(linkId: string, key: Buffer): string {
-  return `${linkId}.${macOf(linkId, key).toString('base64url')}`
+  return `${linkId}.${computeMac(linkId, key).toString('base64url')}`
 }
 
 /** The dashboard's URL for a browser. It has a host name, which browsers trust without TLS, unlike an IP address. */
@@ -34,10 +34,10 @@ export function linkUrl(baseUrl: string, linkId: string, key: Buffer): string {
 export function parseLinkToken(token: string, key: Buffer): { readonly linkId: string; readonly shard: number } | null {
   const [, linkId = '', mac = ''] = TOKEN.exec(token) ?? []
   const shard = shardOfLink(linkId)
-  if (shard === null || !timingSafeEqual(Buffer.from(mac, 'base64url'), macOf(linkId, key))) return null
+  if (shard === null || !timingSafeEqual(Buffer.from(mac, 'base64url'), computeMac(linkId, key))) return null
   return { linkId, shard }
 }
 
-function macOf(linkId: string, key: Buffer): Buffer {
+function computeMac(linkId: string, key: Buffer): Buffer {
   return createHmac('sha256', key).update(linkId).digest()
 }

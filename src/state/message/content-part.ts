@@ -74,7 +74,7 @@ export function attachmentPart(index: number): string {
 }
 
 /** Chunks of a part of `bytes` bytes. */
-export function chunksOf(bytes: number): number {
+export function countChunks(bytes: number): number {
   return Math.max(1, Math.ceil((bytes + PART_HEADER_BYTES) / CHUNK_BYTES_MAX))
 }
 
@@ -173,7 +173,7 @@ function partEndOps(of: { shard: number; contentId: string; part: string }, byte
 }
 
 function partKeys(of: { shard: number; contentId: string; part: string }, bytes: number): string[] {
-  return Array.from({ length: chunksOf(bytes) }, (_, chunk) => contentKey(of.shard, of.contentId, of.part, chunk))
+  return Array.from({ length: countChunks(bytes) }, (_, chunk) => contentKey(of.shard, of.contentId, of.part, chunk))
 }
 
 function sliceOf(shard: number, contentId: string, test: boolean): Slice {

@@ -13,7 +13,7 @@ import { hostOfRoute } from '../../mail/attempt-route.ts'
 import { NO_SITE, receivingSite, SIMULATED_SITE } from '../../mail/receiving-sites.ts'
 import { DAY_MS } from '../calendar.ts'
 import { memoize } from '../memoize.ts'
-import { type Counted, type CounterKind, type Figure, figureOf, type MailRow } from './hour-count.ts'
+import { type Counted, type CounterKind, classifyEvent, type Figure, type MailRow } from './hour-count.ts'
 import type { StatusEvent } from './status.ts'
 
 /** What messages are grouped by, with the letter of each kind. */
@@ -62,11 +62,11 @@ export interface GroupInput {
 }
 
 /** The rows that events add, by group. */
-export function groupsOf({ told, before, ...of }: GroupInput): Counted[] {
+export function computeGroups({ told, before, ...of }: GroupInput): Counted[] {
   const { stream, test, deferralClass, acceptedAtMs } = of
   const site = siteOfEvents([...before, ...told], test)
   return told.flatMap((event) => {
-    const figure = figureOf(event, before)
+    const figure = classifyEvent(event, before)
     const place = figure === null ? -1 : placeOf(figure)
     if (place < 0) return []
     const counts = new Array<number>(place).fill(0)

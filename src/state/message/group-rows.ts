@@ -12,7 +12,7 @@
 import type { FactOf, Facts, Op } from '../../../cluster/behaviour.ts'
 import { GROUP_CLASSES_MAX, GROUP_HOURS_DAYS, GROUP_SITES_MAX } from '../../../schemas/limits.ts'
 import { STATS_MONTHS } from '../age.ts'
-import { DAY_MS, dayName, HOUR_MS, monthName, monthOf, monthStartMs } from '../calendar.ts'
+import { computeMonth, DAY_MS, dayName, HOUR_MS, monthName, monthStartMs } from '../calendar.ts'
 import { groupDaysKey, groupHoursKey } from '../keys.ts'
 import type { HourCounters } from '../server.ts'
 import { addGroupRows, REST } from './group-count.ts'
@@ -95,7 +95,7 @@ export function groupOps(facts: Facts, place: StatsPlace, ended: HourCounters): 
     {
       key: days.key,
       write: 'PEXPIREAT',
-      args: [String(monthStartMs(monthOf(ms) + STATS_MONTHS + 1) + DAY_MS)],
+      args: [String(monthStartMs(computeMonth(ms) + STATS_MONTHS + 1) + DAY_MS)],
     },
     { key: hours.key, write: 'HSET', args: hourArgs },
     { key: hours.key, write: 'PEXPIREAT', args: [String(dayStartMs + (GROUP_HOURS_DAYS + 2) * DAY_MS)] },

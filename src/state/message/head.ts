@@ -189,7 +189,10 @@ export function mergeHeads(own: Head, shared: Head): Head {
 }
 
 /** The spellings for a head: null if all addresses are in lower case. */
-export function spellingsOf(sender: string, recipients: readonly { readonly address: string }[]): Head['spellings'] {
+export function collectSpellings(
+  sender: string,
+  recipients: readonly { readonly address: string }[],
+): Head['spellings'] {
   let spellings: (string | null)[] | null = isLowerCase(sender) ? null : [localPartOf(sender)]
   for (let index = 0; index < recipients.length; index += 1) {
     const { address } = recipients[index] as { address: string }

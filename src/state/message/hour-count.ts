@@ -81,7 +81,7 @@ export function acceptedRow(recipients: number, suppressed: number): MailRow {
  * twice counts once. A message that failed inside the service was never sent, and a suppressed one was counted at its
  * acceptance.
  */
-export function figureOf(event: StatusEvent, before: readonly StatusEvent[]): Figure | null {
+export function classifyEvent(event: StatusEvent, before: readonly StatusEvent[]): Figure | null {
   if (event.event === 'delivered' || event.event === 'unsubscribed') return event.event
   if (event.event === 'spam_complaint') return 'complained'
   if (event.event === 'deferred') return before.some((one) => one.event === 'deferred') ? null : 'deferred'

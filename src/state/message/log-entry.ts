@@ -70,7 +70,7 @@ export function unpackLogEntry(text: string): LogEntry {
 }
 
 /** The message of a log entry; null if the entry is not a message. */
-export function logEntryOf(entry: Entry): LogEntry | null {
+export function parseLogEntry(entry: Entry): LogEntry | null {
   const packed = entry.fields[entry.fields.indexOf(LOG_FIELD) + 1]
   return packed === undefined ? null : unpackLogEntry(packed)
 }

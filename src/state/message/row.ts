@@ -14,7 +14,7 @@ import type { Fact, FactOf, Facts, HashFields, Op } from '../../../cluster/behav
 import { entryIdOf, shortId } from '../../../cluster/id.ts'
 import { headKey, logKey, recalledKey, sealedKey, statusKey } from '../keys.ts'
 import type { AttemptItem } from './item.ts'
-import { LOG_FIELD, type LogEntry, logEntryOf, unpackLogEntry } from './log-entry.ts'
+import { LOG_FIELD, type LogEntry, parseLogEntry, unpackLogEntry } from './log-entry.ts'
 import { packSealed, type SealedRow, unpackSealed } from './sealed.ts'
 import { statusField } from './status.ts'
 
@@ -103,7 +103,7 @@ export class MessageRows {
   /** A log entry that was read; null if the message has left the log, or is sealed and was not recalled. */
   entry(facts: Facts, messageId: string): LogEntry | null {
     const [logged] = facts.range(this.entryFact(messageId))
-    if (logged !== undefined) return logEntryOf(logged)
+    if (logged !== undefined) return parseLogEntry(logged)
     const short = shortId(messageId)
     const packed = facts.has(this.recalledFact([short])) ? facts.field(this.#recalled, short) : null
     return packed === null ? null : unpackLogEntry(packed)

@@ -10,7 +10,7 @@
 
 import type { FactOf, Facts, Op } from '../../../cluster/behaviour.ts'
 import { STATS_MONTHS } from '../age.ts'
-import { DAY_MS, dayName, HOUR_MS, monthName, monthOf, monthStartMs } from '../calendar.ts'
+import { computeMonth, DAY_MS, dayName, HOUR_MS, monthName, monthStartMs } from '../calendar.ts'
 import { statsKey } from '../keys.ts'
 import type { HourCounters } from '../server.ts'
 import { addRows, type MailRow } from './hour-count.ts'
@@ -67,7 +67,7 @@ export function statsOps(facts: Facts, place: StatsPlace, ended: HourCounters): 
   }
   if (all !== undefined) write(ALL_STREAMS, all)
   if (args.length === 0) return []
-  const expiresAtMs = monthStartMs(monthOf(ms) + STATS_MONTHS + 1) + DAY_MS
+  const expiresAtMs = monthStartMs(computeMonth(ms) + STATS_MONTHS + 1) + DAY_MS
   return [
     { key, write: 'HSET', args },
     { key, write: 'PEXPIREAT', args: [String(expiresAtMs)] },

@@ -37,7 +37,7 @@ export function unpackReceivedEntry(text: string): ReceivedEntry {
 }
 
 /** The message of a log's entry; null if the entry is not a received message. */
-export function receivedEntryOf({ fields }: Entry): ReceivedEntry | null {
+export function parseReceivedEntry({ fields }: Entry): ReceivedEntry | null {
   const at = fields.indexOf(RECEIVED_FIELD)
   const packed = at < 0 ? undefined : fields[at + 1]
   return packed === undefined ? null : unpackReceivedEntry(packed)

@@ -16,7 +16,7 @@
  */
 
 import type { Context, Entry, Op } from '../../../cluster/behaviour.ts'
-import { partsOf, rankOf } from '../../../cluster/id.ts'
+import { parseId, rankOf } from '../../../cluster/id.ts'
 import { bucketOfHmac } from '../hash-fraction.ts'
 import { receivedByHashKey, receivedByPersonKey, receivedKey, receivedStateKey } from '../keys.ts'
 import { bucketsOfSegment, hasPostings, type SegmentBounds } from '../segment.ts'
@@ -63,8 +63,8 @@ export function fromPostingOps(
 ): Op[] {
   if (!hasPostings(place.segment) || from === 0 || from === sender) return []
   const postingId = context.newId()
-  const { ms, counter } = partsOf(messageId)
-  const below = `${(partsOf(postingId).ms - ms).toString(BASE)}.${counter.toString(BASE)}`
+  const { ms, counter } = parseId(messageId)
+  const below = `${(parseId(postingId).ms - ms).toString(BASE)}.${counter.toString(BASE)}`
   const args = [rankOf(postingId), PERSON_FIELD, `${from} ${below}`]
   return [{ key: personBucket(place, from), write: 'XADD', args }]
 }

@@ -14,7 +14,7 @@
 import type { FactOf, Facts, Op } from '../../../cluster/behaviour.ts'
 import type { DmarcRecord, PublishedPolicy, TlsRecord } from '../../mail/aggregate/report.ts'
 import { STATS_MONTHS } from '../age.ts'
-import { DAY_MS, dayName, monthName, monthOf, monthStartMs } from '../calendar.ts'
+import { computeMonth, DAY_MS, dayName, monthName, monthStartMs } from '../calendar.ts'
 import { reportsKey } from '../keys.ts'
 import { type FoldedRow, makeFold, type RowKind } from './fold.ts'
 
@@ -123,11 +123,11 @@ export function reportDayOps(
 
 /** When the reports of a month are removed. */
 function endOfReportsMs(atMs: number): number {
-  return monthStartMs(monthOf(atMs) + STATS_MONTHS + 1) + DAY_MS
+  return monthStartMs(computeMonth(atMs) + STATS_MONTHS + 1) + DAY_MS
 }
 
 /** Every month that can have rows now, by name. */
 export function reportMonths(nowMs: number): string[] {
-  const current = monthOf(nowMs + DAY_MS)
+  const current = computeMonth(nowMs + DAY_MS)
   return Array.from({ length: STATS_MONTHS + 3 }, (_, back) => monthName(monthStartMs(current - back)))
 }

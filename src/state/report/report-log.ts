@@ -11,7 +11,7 @@
  */
 
 import type { FactOf, Facts, Op } from '../../../cluster/behaviour.ts'
-import { DAY_MS, dayName, monthName, monthOf, monthStartMs } from '../calendar.ts'
+import { computeMonth, DAY_MS, dayName, monthName, monthStartMs } from '../calendar.ts'
 import { reportLogKey } from '../keys.ts'
 import type { ReportKind } from './report-days.ts'
 
@@ -77,7 +77,7 @@ export function reportLogOps(place: LogPlace, report: Omit<LoggedReport, 'id'>, 
   const key = reportLogKey(place.shard, place.domainId, monthName(receivedAtMs))
   const counted = before.counted + (authenticated ? 1 : 0)
   const apart = before.apart + (authenticated ? 0 : 1)
-  const endMs = monthStartMs(monthOf(receivedAtMs) + KEPT_MONTHS + 1) + DAY_MS
+  const endMs = monthStartMs(computeMonth(receivedAtMs) + KEPT_MONTHS + 1) + DAY_MS
   return [
     {
       key,
@@ -90,7 +90,7 @@ export function reportLogOps(place: LogPlace, report: Omit<LoggedReport, 'id'>, 
 
 /** The months whose logs exist, by name, the latest first. */
 export function reportLogMonths(nowMs: number): string[] {
-  const current = monthOf(nowMs)
+  const current = computeMonth(nowMs)
   return Array.from({ length: KEPT_MONTHS + 1 }, (_, back) => monthName(monthStartMs(current - back)))
 }
 
@@ -121,5 +121,5 @@ function dayField(nowMs: number): string {
 }
 
 function monthsOf(nowMs: number): [current: string, previous: string] {
-  return [monthName(nowMs), monthName(monthStartMs(monthOf(nowMs) - 1))]
+  return [monthName(nowMs), monthName(monthStartMs(computeMonth(nowMs) - 1))]
 }

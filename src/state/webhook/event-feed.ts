@@ -72,6 +72,6 @@ export function writeToFeed(
 }
 
 /** The event of an entry. */
-export function feedEventOf({ fields }: Entry): EventReference {
+export function parseFeedEvent({ fields }: Entry): EventReference {
   return parseReference(fields[fields.indexOf(FIELD) + 1] ?? '')
 }

@@ -82,7 +82,7 @@ export interface Subscriber {
 }
 
 /** The data of a webhook that an announcement needs. */
-export function subscriberOf(webhook: WebhookState): Subscriber {
+export function makeSubscriber(webhook: WebhookState): Subscriber {
   const { webhookId, events, streamId, enabled, tagHash, metadata } = webhook
   return {
     webhookId,

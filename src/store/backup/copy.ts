@@ -56,7 +56,7 @@ export async function makeBackup(
     const copyContent = (): Promise<Copied> =>
       content ? copyTree(join(config.dataDir, CONTENT), join(fresh, CONTENT)) : Promise.resolve(NOTHING)
     const before = await copyContent()
-    const made = await withStore(config, (nodes) => copyOf(nodes, fresh))
+    const made = await withStore(config, (nodes) => makeCopy(nodes, fresh))
     const copied = plus(before, await copyContent())
     for (const name of readdirSync(config.dataDir).filter((one) => BESIDE.test(one)))
       await copyWhole(join(config.dataDir, name), join(fresh, name))
@@ -74,7 +74,10 @@ export async function makeBackup(
  * Copies the store into a folder. Throws Error if there are several Redis, because their copies would be of different
  * moments.
  */
-export async function copyOf(nodes: Nodes, fresh: string): Promise<Pick<Backup, 'at' | 'installation' | 'storeBytes'>> {
+export async function makeCopy(
+  nodes: Nodes,
+  fresh: string,
+): Promise<Pick<Backup, 'at' | 'installation' | 'storeBytes'>> {
   const client = nodes.common()
   if (/^cluster_enabled:1/m.test(await client.info('cluster')))
     throw new Error('This command cannot copy a Redis Cluster: see docs/operate/backup.md')

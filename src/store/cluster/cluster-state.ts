@@ -3,7 +3,7 @@ import type { Durability } from '../../../cluster/embedded/binary.ts'
 import {
   type ClusterLook,
   type Dissent,
-  dissentOf,
+  findDissent,
   moverOf,
   type NodeLook,
   type OpenMove,
@@ -64,7 +64,7 @@ export function clusterState(look: ClusterLook, durability: Durability): Cluster
     faults: clusterFaults(look, durability),
     nodes,
     moving: openMoves(look),
-    dissent: dissentOf(look),
+    dissent: findDissent(look),
     mover: moverOf(look)?.split(' ').slice(1).join(' ') ?? null,
   }
 }

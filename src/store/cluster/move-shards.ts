@@ -11,9 +11,9 @@ import { makeClock } from '../../../cluster/clock.ts'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
 import { clearOthers, type Follower } from '../../../cluster/slots/clear-slot.ts'
 import {
-  awayOf,
   type ClusterLook,
-  dissentOf,
+  explainAway,
+  findDissent,
   lookAtCluster,
   type NodeLook,
   nodeTimeoutMs,
@@ -22,7 +22,7 @@ import {
   replicasInStep,
 } from '../../../cluster/slots/cluster-look.ts'
 import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
-import { bytesOf, type MoveEnd } from '../../../cluster/slots/copy-keys.ts'
+import { type MoveEnd, measureBytes } from '../../../cluster/slots/copy-keys.ts'
 import { finishSlot } from '../../../cluster/slots/finish-slot.ts'
 import { type KeyWatch, watchKeys } from '../../../cluster/slots/key-watch.ts'
 import { readHolder } from '../../../cluster/slots/move-fence.ts'
@@ -210,7 +210,7 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
   const other = moves.find((one) => !shards.includes(one.shard) && (one.from !== null || one.to !== one.at))
   if (other !== undefined)
     return never(`Another move is unfinished: first run sendwright cluster move ${other.shard} ${goalOf(look, other)}`)
-  const lost = open === undefined ? null : awayOf(look, open, to)
+  const lost = open === undefined ? null : explainAway(look, open, to)
   if (lost !== null)
     return notYet(`Shard ${shard} is being moved, and ${lost} does not answer: start it, or wait for its replica`)
   if (!isHere && durability === 'replica' && replicasInStep(look, to) === 0)
@@ -224,7 +224,7 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
     number('used_memory') / number('maxmemory') >= FILLING_SHARE
   )
     return never(`${to} is ${FILLING_SHARE * 100} % full or more: increase its maxmemory first`)
-  return dissentOf(look).length === 0
+  return findDissent(look).length === 0
     ? null
     : notYet('The nodes disagree about the owners of shards: wait, then try again')
 }
@@ -306,7 +306,10 @@ async function mustFit({ shard, slot, source, target }: SlotMove): Promise<void>
   const info = await target.client.info('memory')
   const number = (key: string): number => Number(new RegExp(`^${key}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
   if (number('maxmemory') === 0) return
-  const [room, bytes] = [FULL_SHARE * number('maxmemory') - number('used_memory'), await bytesOf(source.client, slot)]
+  const [room, bytes] = [
+    FULL_SHARE * number('maxmemory') - number('used_memory'),
+    await measureBytes(source.client, slot),
+  ]
   if (bytes <= room) return
   const [needed, left] = [bytes, Math.max(0, room)].map((one) => Math.round(one / 1024 ** 2))
   throw new NoRoom(

@@ -12,7 +12,7 @@ import { withStore } from '../with-store.ts'
 import { checkObjects, type ObjectsFound } from './check-objects.ts'
 import { checkValues, type ValuesFound } from './check-values.ts'
 import { withObjects } from './open-objects.ts'
-import { sidesOf } from './repair.ts'
+import { askSides } from './repair.ts'
 
 /** What was compared, and what differs. */
 export interface StoreFound {
@@ -30,7 +30,7 @@ export function checkStore(config: Config): Promise<StoreFound> {
   return withStore(config, async (nodes) => {
     const tornShards: number[] = []
     for (let shard = 0; shard < SHARDS; shard += 1) {
-      const isTorn = async () => (await sidesOf(nodes, shard)).isTorn
+      const isTorn = async () => (await askSides(nodes, shard)).isTorn
       // A commit between the two reads looks the same, but not twice.
       if ((await isTorn()) && (await isTorn()) && (await isTorn())) tornShards.push(shard)
     }

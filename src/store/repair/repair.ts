@@ -51,7 +51,7 @@ return 'repaired'
 /** Reads both sides of a shard, and compares its stored values with their sums. */
 export function readSides(config: Config, shard: number): Promise<{ sides: ShardSides; values: ValuesFound }> {
   return withStore(config, async (nodes) => {
-    return { sides: await sidesOf(nodes, shard), values: await checkValues(nodes, shard) }
+    return { sides: await askSides(nodes, shard), values: await checkValues(nodes, shard) }
   })
 }
 
@@ -61,11 +61,11 @@ export function repairShard(config: Config, shard: number): Promise<{ isRepaired
     const nonce = newCmdId(Date.now(), Math.random)
     const answer = await nodes.nodeOf(shard).eval(REPAIR_SCRIPT, 2, metaKey(shard), journalKey(shard), nonce)
     if (answer === 'moving') throw new Error(`Shard ${shard} is being moved to another Redis: finish the move first`)
-    return { isRepaired: answer === 'repaired', sides: await sidesOf(nodes, shard) }
+    return { isRepaired: answer === 'repaired', sides: await askSides(nodes, shard) }
   })
 }
 
-export async function sidesOf(nodes: Nodes, shard: number): Promise<ShardSides> {
+export async function askSides(nodes: Nodes, shard: number): Promise<ShardSides> {
   const redis = nodes.nodeOf(shard)
   const [owner, seq, commit] = await redis.hmget(metaKey(shard), 'owner', 'seq', 'last')
   const entries = await redis.xrevrange(journalKey(shard), '+', '-', 'COUNT', ENTRIES_SHOWN)

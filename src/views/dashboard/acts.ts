@@ -9,7 +9,7 @@
 import { homeShard, msOf } from '../../../cluster/id.ts'
 import type { Act } from '../../../schemas/dashboard/account.ts'
 import { AUDIT_MONTHS } from '../../../schemas/limits.ts'
-import { monthName, monthOf, monthStartMs } from '../../state/calendar.ts'
+import { computeMonth, monthName, monthStartMs } from '../../state/calendar.ts'
 import { unpackAct } from '../../state/dashboard/act.ts'
 import { actsKey } from '../../state/dashboard/places.ts'
 import { formatInstant } from '../instant.ts'
@@ -26,8 +26,8 @@ export async function readActs(
   const shard = homeShard(accountId)
   const found: string[] = []
   // Clocks may go back: entries of the month that comes are looked for too.
-  const latest = after === null ? monthOf(nowMs) + 1 : Math.min(monthOf(msOf(after)), monthOf(nowMs) + 1)
-  for (let month = latest; month >= monthOf(nowMs) - AUDIT_MONTHS && found.length <= limit; month -= 1) {
+  const latest = after === null ? computeMonth(nowMs) + 1 : Math.min(computeMonth(msOf(after)), computeMonth(nowMs) + 1)
+  for (let month = latest; month >= computeMonth(nowMs) - AUDIT_MONTHS && found.length <= limit; month -= 1) {
     const keys = [{ shard, key: actsKey(shard, accountId, monthName(monthStartMs(month))) }]
     const members = await readNewest(read, keys, { limit: limit + 1 - found.length, after })
     if (members === null) return null

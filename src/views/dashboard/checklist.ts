@@ -15,7 +15,7 @@ import { membersFact, unpackMember } from '../../state/dashboard/member.ts'
 import { sendingRows } from '../../state/domain.ts'
 import { segmentsKey, sendingKey, serversKey } from '../../state/keys.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 
 /** Servers that are looked at. */
@@ -44,7 +44,7 @@ export async function readChecklist(read: Reader, accountId: string): Promise<Ch
     servers.some((server, at) => of(server) && (segments[at]?.length ?? 0) > 0)
   return {
     message: hasSent(() => true),
-    webhook: (stateOf<AccountState>(account)?.webhookServers ?? []).length > 0,
+    webhook: (parseState<AccountState>(account)?.webhookServers ?? []).length > 0,
     domain: sendingRows(sending, false).size > 0,
     liveKey: hasSent(({ mode }) => mode === 'live'),
     secondAdministrator: administrators.length > 1,
@@ -66,7 +66,7 @@ export async function readServers(read: Reader, shard: number, accountId: string
         )
   if (states === null) return null
   return states.flatMap((state) => {
-    const server = stateOf<ServerState>(state)
+    const server = parseState<ServerState>(state)
     return server === null || server.removedAtMs !== undefined ? [] : [server]
   })
 }

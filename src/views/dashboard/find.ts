@@ -10,7 +10,7 @@
 import { homeShard } from '../../../cluster/id.ts'
 import type { Found } from '../../../schemas/dashboard/account.ts'
 import type { ServerState } from '../../state/server.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import { receivedSegmentsFact } from '../inbound/received.ts'
 import { readOneReceived } from '../inbound/rows.ts'
 import type { Reader } from '../key.ts'
@@ -31,7 +31,7 @@ export const NOTHING_FOUND: Found = { kind: null, id: null, serverId: null }
 /**
  * Finds the object of an account with a given id of the account's shard. Servers of other accounts are not searched.
  */
-export async function findOf(read: Reader, accountId: string, id: string): Promise<Found | 'unavailable'> {
+export async function findById(read: Reader, accountId: string, id: string): Promise<Found | 'unavailable'> {
   const shard = homeShard(accountId)
   const servers = await readServers(read, shard, accountId)
   if (servers === null) return 'unavailable'
@@ -57,7 +57,7 @@ async function findEntity(
   )
   if (seen === null) return 'unavailable'
   for (const [at, kind] of KINDS.entries()) {
-    const state = stateOf<Owned>(seen[at])
+    const state = parseState<Owned>(seen[at])
     if (state === null || typeof state.removedAtMs === 'number') continue
     const serverId = state.serverId ?? null
     const isOwn = serverId === null ? state.accountId === accountId : servers.some((one) => one.serverId === serverId)

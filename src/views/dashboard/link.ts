@@ -13,7 +13,7 @@ import { invitationsFact, settingsFact, settingsOfRow } from '../../state/dashbo
 import { userFact, userOfRow } from '../../state/dashboard/user.ts'
 import { bucketOfHmac } from '../../state/hash-fraction.ts'
 import { isOperatorLive } from '../account.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 
 export interface SeenLink {
@@ -50,7 +50,7 @@ async function ofAccount(read: Reader, shard: number, link: StoredLink): Promise
     invitationsFact(shard, ownerId),
   ])
   if (seen === null) return 'unavailable'
-  const account = stateOf<AccountState>(seen[0])
+  const account = parseState<AccountState>(seen[0])
   const isThere =
     invitationId === null ? address !== null || settingsOfRow(seen[1]).setups === round : seen[2].has(invitationId)
   return account !== null && isThere ? { link, accountName: account.name } : null

@@ -11,7 +11,7 @@ import type { SessionList } from '../../../schemas/dashboard/me.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { SESSION_FIELDS, sessionEndMs, sessionFact, sessionOfRow } from '../../state/dashboard/session.ts'
 import { unpackSessionPlace, userSessionsFact } from '../../state/dashboard/user.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import { formatInstant } from '../instant.ts'
 import type { Reader } from '../key.ts'
 
@@ -41,7 +41,7 @@ export async function readOwnSessions(
       const resource = {
         sessionId,
         accountId,
-        accountName: stateOf<AccountState>(values[1])?.name ?? null,
+        accountName: parseState<AccountState>(values[1])?.name ?? null,
         createdAt: formatInstant(createdAtMs),
         lastSeenAt: formatInstant(row.seenMs),
         expiresAt: formatInstant(sessionEndMs(row)),

@@ -15,7 +15,7 @@ import { membersKey } from '../../state/dashboard/places.ts'
 import { type SessionRow, sessionEndMs } from '../../state/dashboard/session.ts'
 import { factorsOf, type User } from '../../state/dashboard/user.ts'
 import { formatApplication } from '../account.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import { formatInstant } from '../instant.ts'
 import type { Reader } from '../key.ts'
 
@@ -33,7 +33,7 @@ export async function formatSession(
     read(shard, [entityFact(shard, accountRef(row.accountId)), settingsFact(shard, row.accountId)]),
     readPlaces(read, user),
   ])
-  const account = seen === null ? null : stateOf<AccountState>(seen[0])
+  const account = seen === null ? null : parseState<AccountState>(seen[0])
   if (seen === null || account === null || places === null) return null
   return {
     sessionId: row.sessionId,
@@ -71,7 +71,7 @@ export async function readPlaces(
   )
   if (seen.some(({ values }) => values === null)) return null
   return seen.flatMap(({ accountId, values }) => {
-    const account = values === null ? null : stateOf<AccountState>(values[0])
+    const account = values === null ? null : parseState<AccountState>(values[0])
     const member = values?.[1][0] ?? null
     return account === null || member === null
       ? []

@@ -85,7 +85,7 @@ const OF_CLASS: Readonly<Record<string, BounceType>> = {
 }
 
 /** The type of a bounce, a complaint or an unsubscribe. */
-export function bounceTypeOf({ event, details }: Pick<BounceEvent, 'event' | 'details'>): BounceType {
+export function classifyBounce({ event, details }: Pick<BounceEvent, 'event' | 'details'>): BounceType {
   if (event === 'spam_complaint') return COMPLAINT
   if (event === 'unsubscribed') return UNSUBSCRIBE
   const { classification, hard } = details

@@ -4,7 +4,7 @@
 
 import type { ReceivedMessage } from '../../../schemas/inbound.ts'
 import type { EventBody } from '../../../schemas/webhook.ts'
-import { type BounceEvent, bounceDetails, bounceNumber, bounceTypeOf, numberOfId } from './bounce.ts'
+import { type BounceEvent, bounceDetails, bounceNumber, classifyBounce, numberOfId } from './bounce.ts'
 import type { EventSource } from './source.ts'
 
 /** An event of a message. */
@@ -50,7 +50,7 @@ function messageBody(event: MessageEvent, { from, subject, stream }: EventSource
       SuppressSending: true,
       SuppressionReason: 'ManualSuppression',
     }
-  const { Type, TypeCode, Name, Description } = bounceTypeOf(event)
+  const { Type, TypeCode, Name, Description } = classifyBounce(event)
   const isInactive = event.event !== 'bounced' || details.hard === true
   return {
     RecordType: event.event === 'spam_complaint' ? 'SpamComplaint' : 'Bounce',

@@ -55,13 +55,13 @@ function messageBody(event: MessageEvent, { from, subject }: EventSource): objec
       subject: subject ?? '',
       tags: metadata,
       ...(broadcastId !== null && { broadcast_id: broadcastId }),
-      ...(event.event === 'bounced' && !isSuppressed && { bounce: bounceOf(details) }),
+      ...(event.event === 'bounced' && !isSuppressed && { bounce: formatBounce(details) }),
       ...(isSuppressed && { suppressed: { type: 'OnAccountSuppressionList', message: details.response ?? '' } }),
     },
   }
 }
 
-function bounceOf({ hard, classification, response }: BounceEvent['details']): object {
+function formatBounce({ hard, classification, response }: BounceEvent['details']): object {
   const kind = classification ?? ''
   return {
     type: hard === true ? 'Permanent' : kind === 'Uncategorized' ? 'Undetermined' : 'Transient',

@@ -12,11 +12,11 @@ import { homeShard, shortId } from '../../../cluster/id.ts'
 import type { EventBody, WebhookFormat } from '../../../schemas/webhook.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import { spelledAddress, unpackHead } from '../../state/message/head.ts'
-import { logEntryOf } from '../../state/message/log-entry.ts'
+import { parseLogEntry } from '../../state/message/log-entry.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import type { EventReference, MessageReference } from '../../state/webhook/item.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { wholeHead } from '../message/rows.ts'
 import { readPersons } from '../person.ts'
@@ -41,7 +41,7 @@ export async function readEventSource(
   const shard = homeShard(serverId)
   const seen = await read(shard, [entityFact(shard, streamRef(event.streamId))])
   if (seen === null) return undefined
-  const state = stateOf<StreamState>(seen[0])
+  const state = parseState<StreamState>(seen[0])
   const stream = state === null ? '' : streamNameOf(state)
   if (reference.kind === 'example')
     return { from: { email: `sender@${SIMULATOR_DOMAIN}`, name: null }, subject: 'Example', stream }
@@ -59,7 +59,7 @@ async function readWritten(
   const seen = await read(shard, [rows.entryFact(messageId), rows.headsFact([shortId(messageId)])])
   if (seen === null) return undefined
   const [logged] = seen[0]
-  const entry = logged === undefined ? null : logEntryOf(logged)
+  const entry = logged === undefined ? null : parseLogEntry(logged)
   const packed = seen[1][0] ?? null
   // The message was removed between two reads.
   if (entry === null || packed === null) return { from: { email: '', name: null }, subject: null }

@@ -14,7 +14,7 @@ import { shardOf } from '../../../cluster/id.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { countersFact, countersOf, entityFact, stateOf } from '../entity.ts'
+import { countersFact, entityFact, parseCounters, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 
 /** Maximum number of streams whose owner is cached. */
@@ -52,11 +52,11 @@ export function makeAddresseeFinder(read: Reader): AddresseeFinder {
       countersFact(shard, [accountOwner(accountId)]),
     ])
     if (seen === null) return 'unavailable'
-    const stream = stateOf<StreamState>(seen[0])
-    const server = stateOf<ServerState>(seen[1])
-    const account = stateOf<AccountState>(seen[2])
+    const stream = parseState<StreamState>(seen[0])
+    const server = parseState<ServerState>(seen[1])
+    const account = parseState<AccountState>(seen[2])
     if (stream === null || server === null || account === null) return null
-    return { shard, stream, server, account, counters: countersOf<AccountCounters>(seen[3])[0] ?? null }
+    return { shard, stream, server, account, counters: parseCounters<AccountCounters>(seen[3])[0] ?? null }
   }
 }
 
@@ -68,11 +68,11 @@ interface Owners {
 async function readOwners(read: Reader, shard: number, streamId: string): Promise<Owners | null | 'unavailable'> {
   const streams = await read(shard, [entityFact(shard, streamRef(streamId))])
   if (streams === null) return 'unavailable'
-  const stream = stateOf<StreamState>(streams[0])
+  const stream = parseState<StreamState>(streams[0])
   if (stream === null) return null
   const { serverId } = stream
   const servers = await read(shard, [entityFact(shard, serverRef(serverId))])
   if (servers === null) return 'unavailable'
-  const server = stateOf<ServerState>(servers[0])
+  const server = parseState<ServerState>(servers[0])
   return server === null ? null : { serverId, accountId: server.accountId }
 }

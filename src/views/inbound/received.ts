@@ -13,7 +13,7 @@ import { homeShard, msOf, shardOf } from '../../../cluster/id.ts'
 import type { ReceivedMessage } from '../../../schemas/inbound.ts'
 import type { EventBody } from '../../../schemas/webhook.ts'
 import type { ParsedContent } from '../../mail/mime/received-mail.ts'
-import { monthOf, monthStartMs } from '../../state/calendar.ts'
+import { computeMonth, monthStartMs } from '../../state/calendar.ts'
 import { receivedSegmentsKey } from '../../state/keys.ts'
 import type { ContentHead } from '../../state/received/content-head.ts'
 import type { InboundReference } from '../../state/webhook/item.ts'
@@ -76,7 +76,7 @@ export async function findReceived(
  * The parsed form of a message whose content is kept. Out: null if there is none; undefined if the store did not
  * answer; or `damaged`.
  */
-export async function parsedOf(
+export async function readParsedContent(
   { readParsed, nowMs }: Pick<ReceivedDeps, 'readParsed' | 'nowMs'>,
   { shard, stored }: FoundReceived,
 ): Promise<ParsedContent | 'damaged' | null | undefined> {
@@ -92,7 +92,7 @@ export async function readReceived(
 ): Promise<ReceivedMessage | 'unauthorized' | 'not_found' | 'unavailable' | 'content_damaged'> {
   const found = await findReceived(deps, owner, messageId)
   if (typeof found === 'string') return found
-  const parsed = await parsedOf(deps, found)
+  const parsed = await readParsedContent(deps, found)
   const { inboundDomain } = deps
   if (parsed === undefined) return 'unavailable'
   if (parsed !== 'damaged') return formatReceivedMessage(found.stored, parsed, { nowMs: deps.nowMs(), inboundDomain })
@@ -129,7 +129,7 @@ export async function readInboundEvent(
   if (stored === null || stored === undefined) return stored
   const at = { nowMs: deps.nowMs(), inboundDomain: deps.inboundDomain }
   if (inboundContent === 'reference') return formatInboundEvent(stored, undefined, at)
-  const parsed = await parsedOf(deps, { shard, stored })
+  const parsed = await readParsedContent(deps, { shard, stored })
   if (parsed === undefined) return undefined
   // Without its text the event would describe an empty mail. The receiver reads the message instead, which reports the
   // damage.
@@ -140,5 +140,5 @@ export async function readInboundEvent(
 export function receivedSegmentsFact(shard: number, serverId: string, id: string): FactOf<'sorted'> {
   const ms = msOf(id)
   const key = receivedSegmentsKey(shard, serverId)
-  return { read: 'sorted', key, min: monthStartMs(monthOf(ms)), max: ms, count: SEGMENTS_MAX }
+  return { read: 'sorted', key, min: monthStartMs(computeMonth(ms)), max: ms, count: SEGMENTS_MAX }
 }

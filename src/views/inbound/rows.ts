@@ -10,10 +10,10 @@ import { CONTENT_RETENTION_DAYS_MAX } from '../../../schemas/limits.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { receivedStateKey } from '../../state/keys.ts'
 import { type ContentHead, contentHeadKey, unpackContentHead } from '../../state/received/content-head.ts'
-import { type ReceivedEntry, receivedEntryOf, receivedFact } from '../../state/received/entry.ts'
+import { parseReceivedEntry, type ReceivedEntry, receivedFact } from '../../state/received/entry.ts'
 import { type ReceivedStanding, unpackStanding } from '../../state/received/standing.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { readTogether } from '../read-together.ts'
 
@@ -42,8 +42,11 @@ export interface ReceivedOf {
 }
 
 /** The message of a log entry; null if the entry is not one. */
-export function loggedOf(entry: Entry, { shard, segment }: { shard: number; segment: string }): LoggedReceived | null {
-  const received = receivedEntryOf(entry)
+export function parseLogged(
+  entry: Entry,
+  { shard, segment }: { shard: number; segment: string },
+): LoggedReceived | null {
+  const received = parseReceivedEntry(entry)
   return received === null ? null : { messageId: idOfEntry(entry.id, shard), segment, entry: received }
 }
 
@@ -56,7 +59,8 @@ export async function readOneReceived(
   const seen = await read(shard, [receivedFact(shard, { serverId, segment, messageId })])
   if (seen === null) return undefined
   const [entry] = seen[0]
-  const logged = entry === undefined || entry.id !== entryIdOf(messageId) ? null : loggedOf(entry, { shard, segment })
+  const logged =
+    entry === undefined || entry.id !== entryIdOf(messageId) ? null : parseLogged(entry, { shard, segment })
   if (logged === null) return null
   const stored = await readReceivedRows(read, { shard, serverId }, [logged])
   return stored === null ? undefined : (stored[0] ?? null)
@@ -83,7 +87,7 @@ export async function readReceivedRows(
   if (seen === null) return null
   const standingOf = states.take(seen[0])
   const headOf = heads.take(seen[1])
-  const streams = new Map(streamIds.map((id, index) => [id, stateOf<StreamState>(seen[2][index])]))
+  const streams = new Map(streamIds.map((id, index) => [id, parseState<StreamState>(seen[2][index])]))
   return messages.flatMap((message): StoredReceived[] => {
     const { messageId, segment, entry } = message
     const short = shortId(messageId)

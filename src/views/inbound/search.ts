@@ -20,7 +20,7 @@ import { cutoffMs } from '../../state/age.ts'
 import { receivedSegmentsKey } from '../../state/keys.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { lowerBound, msOfBound, upperBound } from '../bound.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
 import { numberIn, personPlaces } from '../person.ts'
@@ -102,7 +102,7 @@ async function begin(
   if (seen === null || months === null) return 'unavailable'
   const [[key, segments], rows, [found]] = seen
   if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
-  const stream = stateOf<StreamState>(found)
+  const stream = parseState<StreamState>(found)
   if (streamId !== null && (stream?.serverId !== serverId || stream.kind !== 'inbound')) return 'stream_not_found'
   const sender = numberIn(rows)
   // A person without a number has sent no message.

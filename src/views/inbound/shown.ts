@@ -29,7 +29,7 @@ export function isContentKept({ head, contentExpiresAtMs }: StoredReceived, nowM
 export function formatReceivedSummary(stored: StoredReceived, { nowMs, inboundDomain }: ShownAt): ReceivedSummary {
   const head = isContentKept(stored, nowMs) ? stored.head : null
   return {
-    ...referenceOf(stored, inboundDomain),
+    ...formatReference(stored, inboundDomain),
     contentAvailable: head !== null,
     contentExpiresAt: formatInstant(stored.contentExpiresAtMs),
     ...headShown(head),
@@ -54,7 +54,7 @@ export function formatInboundEvent(
   const reference = {
     event: 'inbound',
     serverId: stored.serverId,
-    ...referenceOf(stored, at.inboundDomain),
+    ...formatReference(stored, at.inboundDomain),
   } as const
   if (parsed === undefined) return reference
   const content = contentShown(stored, parsed, at.nowMs)
@@ -76,7 +76,7 @@ export function envelopeRecipientOf(
   return `${mailboxHash === null ? localPart : `${localPart}+${mailboxHash}`}@${inboundDomain}`
 }
 
-function referenceOf(stored: StoredReceived, inboundDomain: string) {
+function formatReference(stored: StoredReceived, inboundDomain: string) {
   const { messageId, entry, standing, receivedAtMs } = stored
   return {
     inboundMessageId: messageId,

@@ -16,7 +16,7 @@ import { receivedKey } from '../../state/keys.ts'
 import { bucketOfPlusHash, bucketOfSender, type ReceivedBucket } from '../../state/received/posting.ts'
 import { hasPostings } from '../../state/segment.ts'
 import type { Reader } from '../key.ts'
-import { type LoggedReceived, loggedOf } from './rows.ts'
+import { type LoggedReceived, parseLogged } from './rows.ts'
 
 /** Entries in one read of a log; the first number is usually enough for a page. */
 const ENTRIES_FIRST = 200
@@ -188,7 +188,7 @@ async function readSpans(
 }
 
 function loggedIn(entries: readonly Entry[], at: { shard: number; segment: string }): LoggedReceived[] {
-  return entries.map((entry) => loggedOf(entry, at)).filter((one) => one !== null)
+  return entries.map((entry) => parseLogged(entry, at)).filter((one) => one !== null)
 }
 
 /** An id below every message of a segment, and above every one before it. */

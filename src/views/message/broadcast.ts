@@ -15,12 +15,12 @@ import {
   type BroadcastState,
   broadcastOwner,
   broadcastRef,
-  countsOf,
+  computeCounts,
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
 import { broadcastsKey } from '../../state/keys.ts'
 import { type Head, spelledAddress, unpackHead } from '../../state/message/head.ts'
-import { countersFact, countersOf, entityFact, stateOf, type Unseen } from '../entity.ts'
+import { countersFact, entityFact, parseCounters, parseState, type Unseen } from '../entity.ts'
 import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import { type Page, readNewest } from '../newest.ts'
@@ -113,7 +113,7 @@ async function showBroadcasts(
 export function formatBroadcast({ state, progress }: FoundBroadcast, head: Head | null, sender: string): Broadcast {
   const address = head === null ? sender : spelledAddress(head, 0, sender)
   const name = head?.senderName ?? null
-  const { released, failed } = countsOf(state, progress)
+  const { released, failed } = computeCounts(state, progress)
   return {
     broadcastId: state.broadcastId,
     streamId: state.streamId,
@@ -157,9 +157,9 @@ async function readStates(
   if (seen === null) return 'unavailable'
   const [key, packed, ...states] = seen
   if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
-  const counters = countersOf<Progress>(packed)
+  const counters = parseCounters<Progress>(packed)
   return states.flatMap((value, index) => {
-    const state = stateOf<BroadcastState>(value)
+    const state = parseState<BroadcastState>(value)
     return state?.serverId === owner.serverId ? [{ state, progress: counters[index] ?? null }] : []
   })
 }

@@ -15,7 +15,7 @@ import { keepsContent } from '../../state/message/retention.ts'
 import { isOpen } from '../../state/message/status.ts'
 import { ERASED_DOMAIN } from '../../state/person/person.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import type { Reader, ServerKey } from '../key.ts'
 import { readPersons } from '../person.ts'
 import type { StoredMessage } from './summary.ts'
@@ -47,7 +47,7 @@ export async function readCopy(
   const [sender, ...recipients] = persons.map((address, place) => spelledAddress(head, place, address))
   const named = [sender, ...recipients.filter((_, index) => index === 0 || entry.kinds[index] !== 'bcc')]
   if (named.some((address) => !address || address.endsWith(ERASED_DOMAIN))) return 'expired'
-  const stream = stateOf<StreamState>(streams[0])
+  const stream = parseState<StreamState>(streams[0])
   const shown = (kind: 'to' | 'cc'): JobAddress[] =>
     recipients.flatMap((address, index) =>
       entry.kinds[index] === kind ? [{ address, name: head.recipientNames[index] ?? null }] : [],

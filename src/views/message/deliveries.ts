@@ -23,7 +23,7 @@ import {
   slicesAtFact,
 } from '../../state/webhook/of-message.ts'
 import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
-import { entityFact, stateOf, type Unseen } from '../entity.ts'
+import { entityFact, parseState, type Unseen } from '../entity.ts'
 import { formatInstant } from '../instant.ts'
 import type { Reader, ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
@@ -50,7 +50,7 @@ export async function listMessageDeliveries(
   const shard = homeShard(owner.serverId)
   const webhooks = await readHearers(read, owner.serverId, stored)
   if (webhooks === null) return 'unavailable'
-  const places = placesOf(shard, webhooks, { stored, after: page.after })
+  const places = findPlaces(shard, webhooks, { stored, after: page.after })
   const found: MessageItem[] = []
   let looked = 0
   while (looked < Math.min(places.length, PLACES_MAX) && found.length <= page.limit) {
@@ -86,19 +86,19 @@ async function readHearers(
   const shard = homeShard(serverId)
   const listed = await read(shard, [entityFact(shard, listenersRef(serverId))])
   if (listed === null) return null
-  const listeners = stateOf<readonly Subscriber[]>(listed[0]) ?? []
+  const listeners = parseState<readonly Subscriber[]>(listed[0]) ?? []
   const hearers = listeners.filter((one) => one.streamId === null || one.streamId === streamId)
   const seen = await read(
     shard,
     hearers.map(({ webhookId }) => entityFact(shard, webhookRef(webhookId))),
   )
   if (seen === null) return null
-  const states = seen.map((value) => stateOf<WebhookState>(value)).filter((state) => state !== null)
+  const states = seen.map((value) => parseState<WebhookState>(value)).filter((state) => state !== null)
   return new Map(states.filter(({ removedAtMs }) => removedAtMs === null).map((state) => [state.webhookId, state]))
 }
 
 /** Places where deliveries of the message may be, the latest first; each time of each webhook once. */
-function placesOf(
+function findPlaces(
   shard: number,
   webhooks: ReadonlyMap<string, WebhookState>,
   { stored, after }: { readonly stored: StoredMessage; readonly after: string | null },

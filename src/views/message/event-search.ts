@@ -20,7 +20,7 @@ import { type StreamState, streamRef } from '../../state/stream.ts'
 import { eventCutoffMs, eventOfEntry, eventSlicesFact } from '../../state/webhook/event-log.ts'
 import type { EventReference, MessageReference } from '../../state/webhook/item.ts'
 import { lowerBound, msOfBound, upperBound } from '../bound.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
 import { numberIn, personPlaces, readPersonMap } from '../person.ts'
@@ -119,7 +119,7 @@ async function begin(
   if (seen === null) return 'unavailable'
   const [[key, slices], persons, [found]] = seen
   if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
-  const stream = stateOf<StreamState>(found)
+  const stream = parseState<StreamState>(found)
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
   const recipient = numberIn(persons)
   // An address that no message names has no event.
@@ -194,7 +194,7 @@ async function readEvents(
   const bodies = await Promise.all(
     meant.map(({ reference }) =>
       reference.kind === 'message'
-        ? bodyOf(reference, search, { stored: stored.get(reference.messageId), persons })
+        ? makeBody(reference, search, { stored: stored.get(reference.messageId), persons })
         : deps.readEvent({ ...owner, inboundContent: 'reference' }, reference, nowMs, deps.read),
     ),
   )
@@ -244,7 +244,7 @@ async function readMessages(
   return stored === null ? null : new Map(stored.map((one) => [one.messageId, one]))
 }
 
-function bodyOf(
+function makeBody(
   reference: MessageReference,
   { owner, filter, recipient }: Search,
   { stored, persons }: { stored: StoredMessage | undefined; persons: ReadonlyMap<number, string> },

@@ -11,22 +11,22 @@
 
 import { homeShard, msOf, shortId } from '../../../cluster/id.ts'
 import type { EventBody, InboundContent } from '../../../schemas/webhook.ts'
-import { monthOf, monthStartMs } from '../../state/calendar.ts'
+import { computeMonth, monthStartMs } from '../../state/calendar.ts'
 import { type Head, spelledAddress, unpackHead } from '../../state/message/head.ts'
-import { logEntryOf } from '../../state/message/log-entry.ts'
+import { parseLogEntry } from '../../state/message/log-entry.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { type StatusEvent, unpackStatus } from '../../state/message/status.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import type { ServerState } from '../../state/server.ts'
 import { serverRef } from '../../state/server.ts'
 import type { CapReference, EventReference, ExampleReference, MessageReference } from '../../state/webhook/item.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import { type ReceivedDeps, readInboundEvent } from '../inbound/received.ts'
 import { formatInstant } from '../instant.ts'
 import type { Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { exampleEvent } from './example-event.ts'
-import { detailsOf } from './recipient.ts'
+import { formatDetails } from './recipient.ts'
 import { wholeHead } from './rows.ts'
 
 /** Whose event it is. */
@@ -107,10 +107,10 @@ async function readMessageEvent(
   ])
   if (seen === null) return undefined
   const [logged] = seen[0]
-  const entry = logged === undefined ? null : logEntryOf(logged)
+  const entry = logged === undefined ? null : parseLogEntry(logged)
   const packedHead = seen[1][0] ?? null
   const row = seen[2][0] ?? null
-  const server = stateOf<ServerState>(seen[3])
+  const server = parseState<ServerState>(seen[3])
   const number = entry?.recipients[recipient]
   if (entry === null || packedHead === null || server === null || number === undefined) return null
   const { events } = unpackStatus(row, msOf(messageId))
@@ -155,7 +155,7 @@ export function messageEvent(
     metadata,
     test,
     event,
-    details: detailsOf(told, address),
+    details: formatDetails(told, address),
   }
 }
 
@@ -168,14 +168,14 @@ async function readExample(
   const shard = homeShard(owner.serverId)
   const seen = await read(shard, [entityFact(shard, serverRef(owner.serverId))])
   if (seen === null) return undefined
-  const server = stateOf<ServerState>(seen[0])
+  const server = parseState<ServerState>(seen[0])
   return server === null
     ? null
     : exampleEvent({ ...server, inboundContent: owner.inboundContent ?? 'full' }, reference, atMs)
 }
 
 function capEvent({ serverId }: EventOwner, { event, scope, cap, used, occurredAtMs }: CapReference): EventBody {
-  const month = monthOf(occurredAtMs)
+  const month = computeMonth(occurredAtMs)
   return {
     event,
     scope,

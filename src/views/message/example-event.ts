@@ -7,7 +7,7 @@
 import { MONTHLY_CAP_DEFAULT } from '../../../schemas/limits.ts'
 import type { EventBody, InboundContent, MessageEventName } from '../../../schemas/webhook.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
-import { monthOf, monthStartMs } from '../../state/calendar.ts'
+import { computeMonth, monthStartMs } from '../../state/calendar.ts'
 import type { ServerState } from '../../state/server.ts'
 import type { ExampleReference } from '../../state/webhook/item.ts'
 import { formatInstant } from '../instant.ts'
@@ -52,7 +52,7 @@ export function exampleEvent(server: ExampleServer, { event, madeUpId }: Example
 }
 
 function exampleCap(event: 'cap_warning' | 'cap_reached', atMs: number): EventBody {
-  const month = monthOf(atMs)
+  const month = computeMonth(atMs)
   return {
     event,
     scope: 'account',

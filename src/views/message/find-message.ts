@@ -8,7 +8,7 @@
 
 import type { FactOf } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
-import { monthOf, monthStartMs } from '../../state/calendar.ts'
+import { computeMonth, monthStartMs } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import type { Reader } from '../key.ts'
@@ -30,7 +30,7 @@ export async function findMessageAmong(
   const messageId = of.id.toLowerCase()
   const max = msOf(messageId)
   // Segments of test servers are days, but the last one that begins before the message still contains it.
-  const min = monthStartMs(monthOf(max))
+  const min = monthStartMs(computeMonth(max))
   const segments = await read(
     shard,
     servers.map(({ serverId }): FactOf<'sorted'> => {

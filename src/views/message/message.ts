@@ -14,7 +14,7 @@ import { entryIdOf, homeShard, msOf, shardOf, shortId } from '../../../cluster/i
 import { DamagedValue } from '../../../cluster/sum.ts'
 import type { Message } from '../../../schemas/message.ts'
 import { findLinks } from '../../mail/links.ts'
-import { DAY_MS, monthOf, monthStartMs } from '../../state/calendar.ts'
+import { computeMonth, DAY_MS, monthStartMs } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
 import { type Head, type StoredContent, spelledAddress, unpackHead } from '../../state/message/head.ts'
 import { keepsContent } from '../../state/message/retention.ts'
@@ -127,7 +127,7 @@ export function segmentsFact(
   id: string,
 ): FactOf<'sorted'> {
   const ms = msOf(id)
-  const min = mode === 'test' ? Math.floor(ms / DAY_MS) * DAY_MS : monthStartMs(monthOf(ms))
+  const min = mode === 'test' ? Math.floor(ms / DAY_MS) * DAY_MS : monthStartMs(computeMonth(ms))
   return { read: 'sorted', key: segmentsKey(shard, serverId), min, max: ms, count: SEGMENTS_MAX }
 }
 

@@ -48,7 +48,7 @@ export function formatEvents(people: readonly Person[]): MessageEvent[] {
     .flatMap(({ address, event }) => {
       if (event.event === 'cancelled') return []
       const at = { event: event.event, recipient: address, occurredAt: formatInstant(event.occurredAtMs) }
-      return [{ ...at, route: formatRoute(event), details: detailsOf(event, address) }]
+      return [{ ...at, route: formatRoute(event), details: formatDetails(event, address) }]
     })
 }
 
@@ -63,7 +63,7 @@ export function formatRoute(event: StatusEvent): MessageEvent['route'] {
 export type Told = Exclude<StatusEvent, { event: 'cancelled' }>
 
 /** The details of an event other than its kind. In: the recipient's address, which is inserted into a reply. */
-export function detailsOf(event: Told, address: string): MessageEvent['details'] {
+export function formatDetails(event: Told, address: string): MessageEvent['details'] {
   switch (event.event) {
     case 'delivered':
     case 'deferred':

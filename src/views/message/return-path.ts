@@ -14,13 +14,13 @@
 import type { FactOf, ValueOf } from '../../../cluster/behaviour.ts'
 import { msOf, shardOf, shortId } from '../../../cluster/id.ts'
 import type { TokenRecipient } from '../../mail/return-path.ts'
-import { monthOf, monthStartMs } from '../../state/calendar.ts'
+import { computeMonth, monthStartMs } from '../../state/calendar.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
 import { segmentsKey } from '../../state/keys.ts'
 import { itemPrefix, itemSuffix } from '../../state/message/item.ts'
-import { logEntryOf } from '../../state/message/log-entry.ts'
+import { parseLogEntry } from '../../state/message/log-entry.ts'
 import { MessageRows } from '../../state/message/row.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { type DomainServer, readShardServers } from '../shard-servers.ts'
@@ -68,7 +68,7 @@ export async function findRecipient(
   const at = logs.findIndex((value) => value.length > 0)
   const place = places[at]
   const logged = logs[at]?.[0]
-  const entry = place === undefined || logged === undefined ? null : logEntryOf(logged)
+  const entry = place === undefined || logged === undefined ? null : parseLogEntry(logged)
   const number = entry?.recipients[recipient]
   if (place === undefined || entry === null || number === undefined) return null
   const of = { recipients: entry.recipients.length, hasAttachments: false, broadcastStreamId: null }
@@ -84,7 +84,7 @@ async function readSegments(
 ): Promise<readonly (string | undefined)[] | null> {
   const max = msOf(messageId)
   // Test servers, whose segments are days, send nothing.
-  const min = monthStartMs(monthOf(max))
+  const min = monthStartMs(computeMonth(max))
   const seen = await read(
     shard,
     servers.map(({ serverId }): FactOf<'sorted'> => {
@@ -109,5 +109,5 @@ async function readRest(
     read(shard, domainId === null ? [] : [entityFact(shard, domainRef(domainId))]),
   ])
   if (persons === null || states === null) return 'unavailable'
-  return { shard, accountId, item, address: persons[0] ?? '', domain: stateOf<DomainState>(states[0]) }
+  return { shard, accountId, item, address: persons[0] ?? '', domain: parseState<DomainState>(states[0]) }
 }

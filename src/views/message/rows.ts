@@ -9,7 +9,7 @@ import { msOf, shortId } from '../../../cluster/id.ts'
 import { HEAD_PART } from '../../state/broadcast/content.ts'
 import { contentKey } from '../../state/keys.ts'
 import { type Head, mergeHeads, unpackHead } from '../../state/message/head.ts'
-import { type LogEntry, logEntryOf, unpackLogEntry } from '../../state/message/log-entry.ts'
+import { type LogEntry, parseLogEntry, unpackLogEntry } from '../../state/message/log-entry.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { type RecipientState, statusField, unpackStatus } from '../../state/message/status.ts'
 import type { Reader, ServerKey } from '../key.ts'
@@ -43,7 +43,7 @@ export async function readEntries(
   return candidates.flatMap(({ messageId, segment, packed }) => {
     if (packed !== null) return [{ messageId, segment, entry: unpackLogEntry(packed) }]
     const [logged] = seen[at++] ?? []
-    const entry = logged === undefined ? null : logEntryOf(logged)
+    const entry = logged === undefined ? null : parseLogEntry(logged)
     return entry === null ? [] : [{ messageId, segment, entry }]
   })
 }
@@ -79,7 +79,7 @@ export async function readStored(
       const rows = statuses.slice(first, first + logged.entry.recipients.length)
       first += logged.entry.recipients.length
       const head = heads[place]
-      return head === null || head === undefined ? [] : [storedOf(owner, logged, { head, rows, nowMs, daysOf })]
+      return head === null || head === undefined ? [] : [makeStored(owner, logged, { head, rows, nowMs, daysOf })]
     })
   })
   return withShared(read, shard, found)
@@ -118,7 +118,7 @@ async function withShared(
   })
 }
 
-function storedOf(
+function makeStored(
   owner: LogOwner,
   { messageId, segment, entry }: Logged,
   {

@@ -97,7 +97,7 @@ export async function* walkMessages(
   entriesMax: number,
 ): AsyncGenerator<Round | null, void, void> {
   const hint = hintOf(walk.sought)
-  const paths = walk.segments.filter(({ firstMs }) => firstMs <= msOfBound(walk.to)).map((one) => pathOf(walk, one))
+  const paths = walk.segments.filter(({ firstMs }) => firstMs <= msOfBound(walk.to)).map((one) => choosePath(walk, one))
   let { to } = walk
   let at = 0
   let isWide = false
@@ -178,7 +178,7 @@ function lastOf({ shard }: Walk, paths: readonly Path[], { at, to }: { at: numbe
   return idOfEntry(to.slice(1), shard)
 }
 
-function pathOf({ shard, serverId, sought }: Walk, segment: Stretch): Path {
+function choosePath({ shard, serverId, sought }: Walk, segment: Stretch): Path {
   const { recipient, sender, tagHash } = sought
   const { name } = segment
   if (recipient !== null && hasPostings(name)) {

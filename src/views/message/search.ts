@@ -21,7 +21,7 @@ import { spelledAddress } from '../../state/message/head.ts'
 import { keepsContent } from '../../state/message/retention.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { lowerBound, msOfBound, upperBound } from '../bound.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import { keyFact, ownerOfRow, type Reader } from '../key.ts'
 import type { Page } from '../newest.ts'
 import { numberIn, personPlaces, readPersonMap } from '../person.ts'
@@ -142,7 +142,7 @@ export async function beginWalk(
   if (seen === null || months === null) return 'unavailable'
   const [[segments], rows, [found], [key]] = seen
   if (owner.hash !== null && ownerOfRow(owner.hash, key) === null) return 'unauthorized'
-  const stream = stateOf<StreamState>(found)
+  const stream = parseState<StreamState>(found)
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
   const places = rows.length / hmacs.length
   const numbers = hmacs.map((_, index) => numberIn(rows.slice(index * places, (index + 1) * places)))

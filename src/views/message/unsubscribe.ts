@@ -18,7 +18,7 @@ import { MessageRows } from '../../state/message/row.ts'
 import { ERASED_DOMAIN } from '../../state/person/person.ts'
 import { leftSegment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { readIsPast } from '../retention.ts'
@@ -53,7 +53,7 @@ export async function findClicker(
   if (shard === null || shardOf(serverId) !== shard || shardOf(streamId) !== shard) return 'gone'
   const seen = await read(shard, [entityFact(shard, serverRef(serverId))])
   if (seen === null) return 'unavailable'
-  const server = stateOf<ServerState>(seen[0])
+  const server = parseState<ServerState>(seen[0])
   if (server === null) return 'gone'
   const isPast = await readIsPast(read, server, { atMs: msOf(messageId), nowMs })
   if (isPast === null) return 'unavailable'

@@ -13,7 +13,7 @@ import { type AccountCounters, type AccountState, accountOwner, accountRef } fro
 import { settingsFact, settingsOfRow } from '../../state/dashboard/member.ts'
 import { accountsKey, administratorsKey, serversKey } from '../../state/keys.ts'
 import { formatAccount, formatApplication } from '../account.ts'
-import { countersFact, countersOf, entityFact, stateOf } from '../entity.ts'
+import { countersFact, entityFact, parseCounters, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { type Page, readNewest } from '../newest.ts'
 import type { SeenAccount } from '../resource-access.ts'
@@ -48,7 +48,7 @@ async function readOne(
   const shard = homeShard(id)
   const seen = await read(shard, [entityFact(shard, accountRef(id)), countersFact(shard, [accountOwner(id)])])
   if (seen === null) return null
-  return { account: stateOf<AccountState>(seen[0]), counters: countersOf<AccountCounters>(seen[1])[0] ?? null }
+  return { account: parseState<AccountState>(seen[0]), counters: parseCounters<AccountCounters>(seen[1])[0] ?? null }
 }
 
 /** One account with its administrators and its last 24 hours; null when the store did not answer. */

@@ -10,7 +10,7 @@ import { msOf, SHARDS } from '../../../cluster/id.ts'
 import { AUDIT_MONTHS } from '../../../schemas/limits.ts'
 import type { AuditEntry, AuditList } from '../../../schemas/operator/audit.ts'
 import { type AuditRecord, unpackAudit } from '../../state/audit.ts'
-import { monthName, monthOf, monthStartMs } from '../../state/calendar.ts'
+import { computeMonth, monthName, monthStartMs } from '../../state/calendar.ts'
 import { auditKey } from '../../state/keys.ts'
 import { formatInstant } from '../instant.ts'
 import type { Reader } from '../key.ts'
@@ -23,8 +23,8 @@ const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
 export async function readAudit(read: Reader, { limit, after }: Page, nowMs: number): Promise<AuditList | null> {
   const found: string[] = []
   // Clocks may go back: entries of the month that comes are looked for too.
-  const latest = after === null ? monthOf(nowMs) + 1 : Math.min(monthOf(msOf(after)), monthOf(nowMs) + 1)
-  for (let month = latest; month >= monthOf(nowMs) - AUDIT_MONTHS && found.length <= limit; month -= 1) {
+  const latest = after === null ? computeMonth(nowMs) + 1 : Math.min(computeMonth(msOf(after)), computeMonth(nowMs) + 1)
+  for (let month = latest; month >= computeMonth(nowMs) - AUDIT_MONTHS && found.length <= limit; month -= 1) {
     const name = monthName(monthStartMs(month))
     const keys = ALL_SHARDS.map((shard) => ({ shard, key: auditKey(shard, name) }))
     // One entry more than the page shows whether there is a next page.

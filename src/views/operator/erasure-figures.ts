@@ -32,12 +32,12 @@ export function makeErasureFigures({ readKeys, nowMs, shards }: ErasureFigureDep
   const look = async () => {
     const keys = shards().map((shard) => ({ shard, key: erasedKey(shard) }))
     const rows = await readKeys('hgetall', keys)
-    return rows === null ? null : figuresOf(rows)
+    return rows === null ? null : sumFigures(rows)
   }
-  return makeTtlCache({ first: figuresOf([]), freshMs: FRESH_MS, nowMs, look })
+  return makeTtlCache({ first: sumFigures([]), freshMs: FRESH_MS, nowMs, look })
 }
 
-function figuresOf(rows: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, number>> {
+function sumFigures(rows: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, number>> {
   const sum = (field: string) => rows.reduce((total, row) => total + Number(row[field] ?? 0), 0)
   const [ordered, done] = [sum('ordered'), sum('done')]
   return {

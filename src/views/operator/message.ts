@@ -23,7 +23,7 @@ import { coldName, unpackSealed } from '../../state/message/sealed.ts'
 import { isOpen, messageStatus, type RecipientState, type StatusEvent } from '../../state/message/status.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import type { Reader } from '../key.ts'
 import { findMessageAmong, type MessagePlace } from '../message/find-message.ts'
@@ -61,13 +61,13 @@ export async function readFoundMessage(
   const read = noting(deps.read, reads)
   const owners = await read(shard, [entityFact(shard, serverRef(serverId)), entityFact(shard, accountRef(accountId))])
   if (owners === null) return 'unavailable'
-  const server = stateOf<ServerState>(owners[0])
+  const server = parseState<ServerState>(owners[0])
   if (server === null) return 'not_found'
   const isPast = await readIsPast(read, server, { atMs: msOf(place.messageId), nowMs: deps.nowMs() })
   if (isPast !== false) return isPast === null ? 'unavailable' : 'not_found'
   const stored = await readMessageRows(read, place, { ...server, nowMs: deps.nowMs() })
   if (typeof stored === 'string') return stored
-  const isHeld = stateOf<AccountState>(owners[1])?.held === true
+  const isHeld = parseState<AccountState>(owners[1])?.held === true
   const works = await readWorks(read, place, { stored, isHeld })
   const sealed = await readSealedPlace(read, place)
   if (works === null || sealed === null) return 'unavailable'
@@ -195,7 +195,7 @@ async function readItems(
 ): Promise<string[] | null> {
   const seen = await read(shard, [entityFact(shard, streamRef(streamId))])
   if (seen === null) return null
-  const isBroadcast = stateOf<StreamState>(seen[0])?.kind === 'broadcast'
+  const isBroadcast = parseState<StreamState>(seen[0])?.kind === 'broadcast'
   const of = {
     recipients: entry.recipients.length,
     hasAttachments: head.broadcast === null && (head.attachments.length > 0 || head.raw !== null),

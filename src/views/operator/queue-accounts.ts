@@ -13,7 +13,7 @@ import { laneKey } from '../../../cluster/keyspace.ts'
 import type { QueueAccounts } from '../../../schemas/operator/queue.ts'
 import { parseAttemptItem } from '../../state/message/item.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import { formatInstant } from '../instant.ts'
 import type { Reader } from '../key.ts'
 import type { ReadKeys } from '../read-keys.ts'
@@ -84,7 +84,7 @@ async function byAccount(
   for (const [at, counts] of [...servers.values()].entries()) {
     const seen = owners[at]
     if (seen == null) return null
-    const accountId = stateOf<ServerState>(seen[0])?.accountId
+    const accountId = parseState<ServerState>(seen[0])?.accountId
     if (accountId === undefined) continue
     const sum = accounts.get(accountId) ?? { ...NONE }
     add(sum, counts)

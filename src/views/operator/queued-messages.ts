@@ -49,7 +49,7 @@ export async function readQueuedMessages(
     .flatMap((list, at) => waitingIn(list, places[at]?.shard ?? 0))
     .sort((a, b) => a.dueAtMs - b.dueAtMs)
     .slice(0, limit)
-  const rows = await readKeys('hget', first.map(statusOf))
+  const rows = await readKeys('hget', first.map(makeStatusFact))
   if (rows === null) return null
   const isHeld = holds[0]?.includes(destination) === true
   return first.map((one, at) => describe(one, { row: rows[at] ?? null, isHeld, nowMs }))
@@ -63,7 +63,7 @@ function waitingIn(list: readonly string[], shard: number): Waiting[] {
   return found
 }
 
-function statusOf({ shard, item }: Waiting) {
+function makeStatusFact({ shard, item }: Waiting) {
   const { serverId, segment, short, recipient } = parseAttemptItem(item)
   const { key, fields } = new MessageRows(shard, { serverId, segment }).statusFact({ short, recipient })
   return { shard, key, args: fields }

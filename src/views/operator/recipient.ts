@@ -14,7 +14,7 @@ import { homeShard, SHARDS } from '../../../cluster/id.ts'
 import type { RecipientMessage, RecipientMessages } from '../../../schemas/operator/recipient.ts'
 import { accountsKey, serversKey } from '../../state/keys.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import { formatInstant } from '../instant.ts'
 import type { Reader } from '../key.ts'
 import type { MessageFilter } from '../message/filter.ts'
@@ -182,7 +182,7 @@ async function readServers(read: Reader, accountId: string): Promise<readonly Se
     rows.map(([id]) => entityFact(shard, serverRef(id))),
   )
   if (states === null) return null
-  const servers = states.map((state) => stateOf<ServerState>(state)).filter((state) => state !== null)
+  const servers = states.map((state) => parseState<ServerState>(state)).filter((state) => state !== null)
   return servers.sort((one, other) => (one.serverId < other.serverId ? 1 : -1))
 }
 

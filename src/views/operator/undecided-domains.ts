@@ -11,7 +11,7 @@ import { SHARDS } from '../../../cluster/id.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
 import { undecidedKey } from '../../state/keys.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import type { ReadKeys } from '../read-keys.ts'
 import { makeTtlCache } from '../ttl-cache.ts'
@@ -45,7 +45,7 @@ async function readShard(read: Reader, shard: number, nowMs: number): Promise<Un
   )
   if (states === null) return null
   return seen[0].flatMap(([, sinceMs], at) => {
-    const state = stateOf<DomainState>(states[at])
+    const state = parseState<DomainState>(states[at])
     return state === null ? [] : [{ domain: state.domain, sinceMs }]
   })
 }

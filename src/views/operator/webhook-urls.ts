@@ -10,7 +10,7 @@ import { SHARDS } from '../../../cluster/id.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { accountsKey } from '../../state/keys.ts'
 import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
-import { entityFact, stateOf } from '../entity.ts'
+import { entityFact, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 
 /** Entities of one read. */
@@ -70,7 +70,7 @@ async function readWebhooks(
       shard,
       refs.map((ref) => entityFact(shard, ref)),
     )
-    return seen?.map((value) => stateOf<State>(value)).filter((state) => state !== null) ?? null
+    return seen?.map((value) => parseState<State>(value)).filter((state) => state !== null) ?? null
   }
   const accounts = await readAll<AccountState>(accountIds.map(accountRef))
   if (accounts === null) return null

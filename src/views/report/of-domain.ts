@@ -10,7 +10,7 @@ import { cutoffMs } from '../../state/age.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import type { DomainState } from '../../state/domain.ts'
 import { type DayRows, type ReportKind, reportDayFact, unpackReportDay } from '../../state/report/report-days.ts'
-import { entityFact, stateOf, type Unseen } from '../entity.ts'
+import { entityFact, parseState, type Unseen } from '../entity.ts'
 import { type AccountKey, keyFact, ownerOfRow, type Reader } from '../key.ts'
 
 const DEFAULT_DAYS = 30
@@ -67,11 +67,11 @@ export async function readOfDomain(
   if (seen === null) return 'unavailable'
   const [key, state, ...values] = seen as [
     Parameters<typeof ownerOfRow>[1],
-    Parameters<typeof stateOf>[0],
+    Parameters<typeof parseState>[0],
     ...unknown[],
   ]
   if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
-  const domain = stateOf<DomainState>(state)
+  const domain = parseState<DomainState>(state)
   if (domain === null || domain.accountId !== accountId || domain.removedAtMs !== null) return null
   return { domain, values }
 }

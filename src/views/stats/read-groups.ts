@@ -26,10 +26,10 @@ import {
 import { dayField, hourField, unpackGroups } from '../../state/message/group-rows.ts'
 import { DEFAULT_STREAM, type MailRow } from '../../state/message/hour-count.ts'
 import type { HourCounters } from '../../state/server.ts'
-import { countersFact, countersOf, type Unseen } from '../entity.ts'
+import { countersFact, parseCounters, type Unseen } from '../entity.ts'
 import { formatInstant } from '../instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
-import { type BadSpan, isHourly, type SpanQuery, type StatsSpan, statsSpanOf } from './span.ts'
+import { type BadSpan, isHourly, parseStatsSpan, type SpanQuery, type StatsSpan } from './span.ts'
 
 /** Name of everything beyond the bounds. */
 const OTHER = 'other'
@@ -55,11 +55,11 @@ export async function readGroups(
 ): Promise<{ stats: []; groups: StatsGroup[] } | BadSpan | Unseen> {
   const { serverId, defaultStreamId } = owner
   const shard = homeShard(serverId)
-  const span = statsSpanOf(query, nowMs)
+  const span = parseStatsSpan(query, nowMs)
   if ('path' in span) return span
   if (query.by === 'hour' && !isHourly(span.fromMs, nowMs)) return TOO_EARLY
   const letter = GROUP_KINDS[query.groupBy]
-  const parts = partsOf(span, { shard, serverId, letter })
+  const parts = makeParts(span, { shard, serverId, letter })
   const seen = await read(shard, [
     keyFact(shard, owner.hash),
     countersFact(shard, [groupOwner(serverId)]),
@@ -72,7 +72,7 @@ export async function readGroups(
   for (const [index, { begins }] of parts.entries())
     for (const [place, atMs] of begins.entries())
       for (const [name, row] of unpackGroups(values[index]?.[place] ?? null)) sums.add(atMs, name, row)
-  const running = countersOf<HourCounters>(counters)[0] ?? null
+  const running = parseCounters<HourCounters>(counters)[0] ?? null
   for (const [group, row] of Object.entries(running?.[1] ?? {}))
     if (group.startsWith(letter)) sums.add((running?.[0] ?? 0) * HOUR_MS, group.slice(2), row)
   if (sums.size > STATS_ROWS_MAX) return TOO_MANY
@@ -91,7 +91,7 @@ interface Part {
 }
 
 /** The keys of a period: one for each month of days, or for each day of hours. */
-function partsOf(
+function makeParts(
   { fromMs, toMs, unitMs }: StatsSpan,
   { shard, serverId, letter }: { readonly shard: number; readonly serverId: string; readonly letter: string },
 ): Part[] {

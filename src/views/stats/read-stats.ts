@@ -20,10 +20,10 @@ import { addRows, DEFAULT_STREAM, hourOwner, MAIL_FIGURES, type MailRow } from '
 import { ALL_STREAMS, statsField, unpackStatsDay } from '../../state/message/stats-rows.ts'
 import { type HourCounters, type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { countersFact, countersOf, entityFact, stateOf, type Unseen } from '../entity.ts'
+import { countersFact, entityFact, parseCounters, parseState, type Unseen } from '../entity.ts'
 import { formatInstant } from '../instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
-import { type BadSpan, type SpanQuery, type StatsSpan, statsSpanOf } from './span.ts'
+import { type BadSpan, parseStatsSpan, type SpanQuery, type StatsSpan } from './span.ts'
 
 /** The running hour, and the 23 before it. */
 const LAST_HOURS = 24
@@ -60,8 +60,8 @@ export async function readStats(
   ])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  if (streamId !== null && stateOf<StreamState>(seen[3])?.serverId !== serverId) return 'stream_not_found'
-  const span = statsSpanOf(query, nowMs)
+  if (streamId !== null && parseState<StreamState>(seen[3])?.serverId !== serverId) return 'stream_not_found'
+  const span = parseStatsSpan(query, nowMs)
   if ('path' in span) return span
   const ids = streamId === null ? seen[1].map(([id]) => id) : [streamId]
   if (ids.length * span.rows > STATS_ROWS_MAX) return TOO_MANY
@@ -70,7 +70,7 @@ export async function readStats(
   const sums = await readSums(read, place, { span, streams, running, nowMs })
   if (sums === null) return 'unavailable'
   const idOf = (stream: string): string => (stream === DEFAULT_STREAM ? defaultStreamId : idOfShort(stream))
-  return { stats: entriesOf(sums, idOf), groups: [] }
+  return { stats: makeEntries(sums, idOf), groups: [] }
 }
 
 const TOO_MANY: BadSpan = {
@@ -90,7 +90,7 @@ function runningFact({ shard, serverId }: Place): FactOf<'fields'> {
 
 /** Statistics of the current hour: from the server's counters and from the counters of attempts. */
 function hoursOf(values: readonly (string | null)[] | undefined): HourCounters[] {
-  const [server, hour] = countersOf<unknown>(values)
+  const [server, hour] = parseCounters<unknown>(values)
   return [(server as ServerCounters | null)?.hour, hour as HourCounters | null].filter((one) => one != null)
 }
 
@@ -165,7 +165,7 @@ function monthFact({ shard, serverId }: Place, month: string, days: readonly Day
   return { read: 'fields', key: statsKey(shard, serverId, month), fields }
 }
 
-function entriesOf(sums: Sums, idOf: (stream: string) => string): StatsEntry[] {
+function makeEntries(sums: Sums, idOf: (stream: string) => string): StatsEntry[] {
   const entries: StatsEntry[] = []
   for (const [atMs, rows] of [...sums].sort(([one], [other]) => one - other)) {
     const named = [...rows].map(([stream, figures]) => ({ streamId: idOf(stream), figures }))
@@ -215,8 +215,8 @@ export async function readLastDay(
     const seen = await read(shard, [countersFact(shard, ids.map(hourOwner)), ...dayFacts])
     if (states === null || seen === null) return null
     const [counters, ...rows] = seen
-    for (const [index, running] of countersOf<HourCounters>(counters).entries()) {
-      if (stateOf<ServerState>(states[index])?.mode !== 'live') continue
+    for (const [index, running] of parseCounters<HourCounters>(counters).entries()) {
+      if (parseState<ServerState>(states[index])?.mode !== 'live') continue
       for (const figures of Object.values(running?.[1] ?? {})) add((running?.[0] ?? 0) * HOUR_MS, figures)
       for (const [place, atMs] of days.entries())
         for (const [hour, figures] of unpackStatsDay(rows[index * days.length + place]?.[0] ?? null))

@@ -34,7 +34,7 @@ export interface StatsSpan {
 }
 
 /** The period of a query as far as statistics are kept, or why it is refused. */
-export function statsSpanOf({ fromMs, toMs, by }: SpanQuery, nowMs: number): StatsSpan | BadSpan {
+export function parseStatsSpan({ fromMs, toMs, by }: SpanQuery, nowMs: number): StatsSpan | BadSpan {
   const unitMs = by === 'hour' || (by === 'total' && fromMs !== null && isHourly(fromMs, nowMs)) ? HOUR_MS : DAY_MS
   const newest = (Math.floor(nowMs / unitMs) + 1) * unitMs
   const to = toMs ?? newest

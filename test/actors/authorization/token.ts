@@ -3,7 +3,7 @@
 import t from 'tap'
 import type { Ref, States } from '../../../cluster/behaviour.ts'
 import type { Turn } from '../../../src/actors/authorization/proof.ts'
-import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../../../src/actors/authorization/token.ts'
+import { authorizeKeyHolder, type TokenOrder, tokenOrderEntities } from '../../../src/actors/authorization/token.ts'
 import { ACCOUNT_KEY, changeState, LIVE_KEY, makeTenant, TEST_KEY } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 
@@ -43,7 +43,7 @@ t.test('token-order: refused, in order [refusal.order]', async (t) => {
   for (const closed of [false, true]) {
     if (closed) changeState(world, 'account', accountId, { status: 'closed' })
     for (const [order, whileOpen, whenClosed] of cases) {
-      const holder = keyHolderOf(order, statesOf(world), TURN)
+      const holder = authorizeKeyHolder(order, statesOf(world), TURN)
       const expected = closed ? whenClosed : whileOpen
       t.equal('answer' in holder ? holder.answer.code : null, expected, `${JSON.stringify(order)} ${closed}`)
     }
@@ -60,10 +60,10 @@ t.test('token-order: the entities that are loaded, and the owners of the keys', 
   const world = new World(NOW_MS)
   const { accountId, live } = makeTenant(world)
   const byOperator = { ...order, accountId }
-  t.match(keyHolderOf(byOperator, statesOf(world), TURN), {
+  t.match(authorizeKeyHolder(byOperator, statesOf(world), TURN), {
     ownerId: accountId,
     grant: { kind: 'account', serverId: null },
   })
-  const ofServer = keyHolderOf({ ...byOperator, serverId: live.serverId }, statesOf(world), TURN)
+  const ofServer = authorizeKeyHolder({ ...byOperator, serverId: live.serverId }, statesOf(world), TURN)
   t.match(ofServer, { ownerId: live.serverId, grant: { kind: 'server', mode: 'live', streamId: live.streamId } })
 })

@@ -3,9 +3,9 @@
 import t from 'tap'
 import { addDomain } from '../../../src/actors/domain/add-domain.ts'
 import {
+  decideNotice,
   type NoticeOutcome,
   noticeDues,
-  noticeOf,
   noticeOutcome,
   prepareNotice,
 } from '../../../src/actors/domain/notice.ts'
@@ -45,7 +45,7 @@ t.test(
     const told: Record<string, string> = {}
     for (const [before, one] of Object.entries(states))
       for (const [after, other] of Object.entries(states)) {
-        const kind = noticeOf(one, other)
+        const kind = decideNotice(one, other)
         if (kind !== null) told[`${before} -> ${after}`] = kind
       }
     t.same(told, {

@@ -6,7 +6,7 @@ import { type ReceiveBody, receive } from '../../../src/actors/inbound/receive.t
 import type { AccountCounters } from '../../../src/state/account.ts'
 import { firstPersonsKey, receivedKey, receivedSegmentsKey, receivedStateKey } from '../../../src/state/keys.ts'
 import { contentHeadKey, unpackContentHead } from '../../../src/state/received/content-head.ts'
-import { receivedEntryOf } from '../../../src/state/received/entry.ts'
+import { parseReceivedEntry } from '../../../src/state/received/entry.ts'
 import { unpackStanding } from '../../../src/state/received/standing.ts'
 import { makeInboundStream, makeReceive, receiveMail, SENDER } from '../../support/world/inbound.ts'
 import { changeState, hmacOf, makeTenant, type Tenant } from '../../support/world/tenant.ts'
@@ -26,7 +26,7 @@ t.test('receive: a message for each recipient, with everything it needs, in one 
   const { serverId } = tenant.live
   const [segment = ''] = [...world.sorted(receivedSegmentsKey(world.shard, serverId)).keys()]
   t.equal(segment, '202611-0-1')
-  const entries = world.stream(receivedKey(world.shard, serverId, segment)).map(receivedEntryOf)
+  const entries = world.stream(receivedKey(world.shard, serverId, segment)).map(parseReceivedEntry)
   t.same(entries, [
     { streamId, sender: 1, plusHash: null },
     { streamId, sender: 1, plusHash: hmacOf('order-7').slice(0, 8) },
@@ -60,7 +60,7 @@ t.test('receive: a notification has no sender [inbound.receive]', async (t) => {
   const { world, tenant, streamId } = open()
   receiveMail(world, tenant, { streamId, sender: null })
   const [segment = ''] = [...world.sorted(receivedSegmentsKey(world.shard, tenant.live.serverId)).keys()]
-  t.same(world.stream(receivedKey(world.shard, tenant.live.serverId, segment)).map(receivedEntryOf), [
+  t.same(world.stream(receivedKey(world.shard, tenant.live.serverId, segment)).map(parseReceivedEntry), [
     { streamId, sender: 0, plusHash: null },
   ])
 })

@@ -8,7 +8,7 @@ import type { AttemptJob } from '../../../src/actors/message/prepare-attempt.ts'
 import { byPersonKey, byTagKey, contentKey, headKey, logKey, segmentsKey, statusKey } from '../../../src/state/keys.ts'
 import { bodyPlace } from '../../../src/state/message/content-part.ts'
 import { unpackHead } from '../../../src/state/message/head.ts'
-import { logEntryOf } from '../../../src/state/message/log-entry.ts'
+import { parseLogEntry } from '../../../src/state/message/log-entry.ts'
 import { keyOfNumber } from '../../../src/state/person/buckets.ts'
 import { addressOfRow } from '../../../src/state/person/person.ts'
 import { acceptedIds, BODY_BLOB, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
@@ -33,7 +33,7 @@ t.test('acceptance: log, head, persons and content of a message for three; no st
   t.same([...world.sorted(segmentsKey(shard, serverId))], [[segment, NOW_MS]])
 
   const [logged] = world.stream(logKey(shard, serverId, segment))
-  const entry = logged === undefined ? null : logEntryOf(logged)
+  const entry = logged === undefined ? null : parseLogEntry(logged)
   t.equal(logged?.id, entryIdOf(id))
   t.match(entry, { contentId: 'mwoxfuo00abcdefghi-0', streamId: null, tagHash: 'abcdefgh', source: 'a' })
   t.same(entry?.kinds, ['to', 'cc', 'bcc'])
@@ -118,7 +118,7 @@ t.test('acceptance: a stream of one’s own is in the log, the default is not', 
   const streamId = '0193b2a4-6c00-7017-8000-0123456789ab'
   world.seedState({ kind: 'stream', id: streamId }, { ...own, streamId })
   send(world, tenant, { messages: [makeItem({ streamId }), makeItem({ streamId: tenant.live.streamId })] })
-  const entries = world.stream(logKey(world.shard, tenant.live.serverId, '202611-0-1')).map(logEntryOf)
+  const entries = world.stream(logKey(world.shard, tenant.live.serverId, '202611-0-1')).map(parseLogEntry)
   t.same(
     entries.map((entry) => entry?.streamId),
     [streamId, null],
@@ -129,7 +129,7 @@ t.test('acceptance: sender and recipient may be one person', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   send(world, tenant, { messages: [makeItem({ recipients: [makeRecipient('shop@acme.example')] })] })
-  const [entry] = world.stream(logKey(world.shard, tenant.live.serverId, '202611-0-1')).map(logEntryOf)
+  const [entry] = world.stream(logKey(world.shard, tenant.live.serverId, '202611-0-1')).map(parseLogEntry)
   t.same(entry?.recipients, [entry?.sender])
 })
 
@@ -152,7 +152,7 @@ t.test('acceptance: in a busy segment recipients and tag are posted, the sender 
   const messages = [makeItem({ recipients, tag: 'order', tagHash: 'abcdefgh' })]
   const [id = ''] = acceptedIds(send(world, tenant, { messages }, { type }))
   const segment = '202611-1-64'
-  const [entry] = world.stream(logKey(shard, serverId, segment)).map(logEntryOf)
+  const [entry] = world.stream(logKey(shard, serverId, segment)).map(parseLogEntry)
   const numbers = new Set(entry?.recipients ?? [])
   t.equal(numbers.size, 2)
   t.notOk(numbers.has(entry?.sender ?? 0))

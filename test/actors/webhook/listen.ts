@@ -9,7 +9,7 @@ import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { LISTEN_MS, listen } from '../../../src/actors/webhook/listen.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { heardKey } from '../../../src/state/keys.ts'
-import { feedEventOf } from '../../../src/state/webhook/event-feed.ts'
+import { parseFeedEvent } from '../../../src/state/webhook/event-feed.ts'
 import { acceptedIds, makeTenant, send } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 
@@ -25,7 +25,7 @@ function setUp() {
   return {
     world,
     serverId,
-    written: () => world.stream(key).map(feedEventOf),
+    written: () => world.stream(key).map(parseFeedEvent),
     exists: () => world.keyNames().includes(key),
     listen: () => world.run(listen, { serverId }),
     /** Sends a message that is delivered. Returns its id. */

@@ -5,7 +5,7 @@
 import { appendFileSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { readAofFiles, tailOf } from '../../../cluster/embedded/aof-files.ts'
+import { readAofFiles, readTail } from '../../../cluster/embedded/aof-files.ts'
 import {
   digestOfTail,
   faultOfFiles,
@@ -30,7 +30,7 @@ function makeStore(t: Test) {
   const incr = join(folder, INCR)
   writeFileSync(incr, bytesOf(2))
   const sizes = { [BASE]: 1000, [INCR]: 1000 }
-  const endOf = (name: string): string => digestOfTail(tailOf(join(folder, name), 1000) ?? '')
+  const endOf = (name: string): string => digestOfTail(readTail(join(folder, name), 1000) ?? '')
   const mark: StoreMark = { at: AT, manifest: MANIFEST, sizes, ends: { [BASE]: endOf(BASE), [INCR]: endOf(INCR) } }
   writeMark(directory, mark)
   const fault = (known: StoreMark | null = readMark(directory)) =>
@@ -49,8 +49,8 @@ t.test('store mark: files that are as they were, or have grown', async (t) => {
 
 t.test('store mark: bytes that stat reports and read does not return are no end of a file', async (t) => {
   const { incr } = makeStore(t)
-  t.equal(tailOf(incr, 1000), bytesOf(2).subarray(-32).toString('latin1'))
-  t.equal(tailOf(incr, 1010), null, 'not zeros: a mark of them would refuse a sound store')
+  t.equal(readTail(incr, 1000), bytesOf(2).subarray(-32).toString('latin1'))
+  t.equal(readTail(incr, 1010), null, 'not zeros: a mark of them would refuse a sound store')
 })
 
 t.test('store mark: a truncated file', async (t) => {

@@ -1,7 +1,7 @@
 /** Tests of cluster/parcel.ts: commands are the same after unpacking. */
 import fc from 'fast-check'
 import { test } from 'tap'
-import { packCommand, packParcel, parcelIdOf, unpackParcel } from '../../../cluster/mailbox/parcel.ts'
+import { packCommand, packParcel, readParcelId, unpackParcel } from '../../../cluster/mailbox/parcel.ts'
 
 const COMMAND = fc.record({
   name: fc.string(),
@@ -39,7 +39,7 @@ test('parcel: commands come back in their order, whatever they hold', async (t) 
 test('parcel: a blob that is kept does not keep its parcel', async (t) => {
   const blobs = [Buffer.from('small'), Buffer.alloc(1_000_000)]
   const packed = packParcel('p', [packCommand({ name: 'x', cmdId: 'c', body: 1, blobs }, 7)])
-  t.equal(parcelIdOf(packed), 'p')
+  t.equal(readParcelId(packed), 'p')
   const [kept] = unpackParcel(packed)?.[0]?.command.blobs ?? []
   t.same(kept, blobs[0])
   t.ok((kept?.buffer.byteLength ?? packed.length) < 100_000)
@@ -64,5 +64,5 @@ test('parcel: what is cut off or no form of ours is told', async (t) => {
     t.equal(unpackParcel(Buffer.from(`p ${list.length}\n${list}`)), null, list)
   for (const text of ['', '{}', '\n', 'p', 'p \n', 'p -1\n', 'p x\n{}', 'p 0\n'])
     t.equal(unpackParcel(Buffer.from(text)), null, text)
-  for (const text of ['', 'p', '\n']) t.equal(parcelIdOf(Buffer.from(text)), '')
+  for (const text of ['', 'p', '\n']) t.equal(readParcelId(Buffer.from(text)), '')
 })

@@ -1,6 +1,6 @@
 /** Tests of cluster/parcel-replies.ts: the kept and sent replies to parcels. */
 import { test } from 'tap'
-import { ParcelReplies, parseTold, resultsOf, sliceOf } from '../../../cluster/mailbox/replies.ts'
+import { ParcelReplies, parseResults, parseTold, sliceOf } from '../../../cluster/mailbox/replies.ts'
 import type { AskResult } from '../../../cluster/work.ts'
 
 const NOW_MS = 1_700_000_000_000
@@ -31,7 +31,7 @@ test('parcel-replies: one field of a parcel and commit, one key of a slice, one 
     { parcelId: A, from: 2, results: [YES, NO] },
     { parcelId: LATER, from: 0, results: [YES] },
   ])
-  t.same(resultsOf([`2 ${JSON.stringify([YES, NO])}`, `1 ${JSON.stringify([NO])}`]), [YES, NO, NO])
+  t.same(parseResults([`2 ${JSON.stringify([YES, NO])}`, `1 ${JSON.stringify([NO])}`]), [YES, NO, NO])
 })
 
 test('parcel-replies: what is no reply says nothing', async (t) => {
@@ -51,5 +51,5 @@ test('parcel-replies: results end where a field cannot be read, or does not hold
     `3 ${JSON.stringify([YES, NO])}`,
     `x ${JSON.stringify([NO])}`,
   ])
-    t.same(resultsOf([good, odd, next]), [YES, NO], odd)
+    t.same(parseResults([good, odd, next]), [YES, NO], odd)
 })

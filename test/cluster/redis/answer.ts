@@ -1,8 +1,8 @@
 /** answer - what the errors of a store mean for a commit. */
 import t from 'tap'
-import { verdictOf } from '../../../cluster/redis/answer.ts'
+import { parseVerdict } from '../../../cluster/redis/answer.ts'
 
-const of = (message: string, isOfCluster: boolean) => verdictOf({ kind: 'error', message }, isOfCluster)
+const of = (message: string, isOfCluster: boolean) => parseVerdict({ kind: 'error', message }, isOfCluster)
 
 t.test('answer: in a cluster who has no replica yet is away, alone it refuses', async (t) => {
   for (const word of ['READONLY', 'LOADING', 'NOREPLICAS', 'MASTERDOWN']) {

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import type { Op, Write } from '../../../cluster/behaviour.ts'
 import { mergeOps } from '../../../cluster/facts/merge.ts'
 import { journalKey, metaKey } from '../../../cluster/keyspace.ts'
-import { looksOf } from '../../../cluster/redis/plain-ops.ts'
+import { collectLooks } from '../../../cluster/redis/plain-ops.ts'
 
 const op = (name: string, write: Write, ...args: (string | Uint8Array)[]): Op => ({
   key: `{s001}:${name}`,
@@ -12,7 +12,7 @@ const op = (name: string, write: Write, ...args: (string | Uint8Array)[]): Op =>
 })
 
 function looks(ops: readonly Op[], letters = ''): string[] | null {
-  const found = looksOf(mergeOps(ops, { seq: 7, nowMs: 0 }), { shard: 1, letters })
+  const found = collectLooks(mergeOps(ops, { seq: 7, nowMs: 0 }), { shard: 1, letters })
   return found === null ? null : found.map(({ kind, place, id }) => `${place} ${kind} ${id}`.trim())
 }
 

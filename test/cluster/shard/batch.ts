@@ -11,7 +11,7 @@ import { claimsKey } from '../../../cluster/keyspace.ts'
 import { sliceOf } from '../../../cluster/mailbox/replies.ts'
 import { type BatchContext, decideBatch, discardPlan, type Plan } from '../../../cluster/shard/batch.ts'
 import { damagedValue, withSum } from '../../../cluster/sum.ts'
-import { internalWork, type Source, type Work } from '../../../cluster/work.ts'
+import { internalWork, type Work, type WorkSource } from '../../../cluster/work.ts'
 
 const NOW_MS = 1_700_000_000_000
 const REF = { kind: 'sum', id: 'a' }
@@ -21,7 +21,7 @@ const NONE = { entities: () => [], counters: () => [], facts: () => [] }
 type Turn = (context: Parameters<CommandType['decide']>) => Decision<unknown>
 
 /** A work whose decision is `turn`. */
-function workOf(turn: Turn, source: Source = 'local', more: Partial<Work> = {}): Work {
+function workOf(turn: Turn, source: WorkSource = 'local', more: Partial<Work> = {}): Work {
   const type: CommandType = { name: 'x', ...NONE, decide: (...args) => turn(args) }
   const command = { name: 'x', cmdId: 'loyw3u3z294a3ijtgk', body: {} }
   return { ...internalWork(source, type, { command, lane: '', item: '', cameAtMs: 0 }), ...more }

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { type Action, actionOn } from '../../../cluster/shard/verdict.ts'
 import type { Verdict } from '../../../cluster/store.ts'
-import { internalWork, type Source, type Work } from '../../../cluster/work.ts'
+import { internalWork, type Work, type WorkSource } from '../../../cluster/work.ts'
 
 const TYPE: CommandType = {
   name: 'x',
@@ -14,7 +14,7 @@ const TYPE: CommandType = {
 }
 const SEQ = 7
 
-function workOf(source: Source, cmdId: string): Work {
+function workOf(source: WorkSource, cmdId: string): Work {
   return internalWork(source, TYPE, { command: { name: 'x', cmdId, body: {} }, lane: '', item: '', cameAtMs: 0 })
 }
 

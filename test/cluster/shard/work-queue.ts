@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { WorkQueue } from '../../../cluster/shard/work-queue.ts'
-import { internalWork, type Source, type Work } from '../../../cluster/work.ts'
+import { internalWork, type Work, type WorkSource } from '../../../cluster/work.ts'
 
 const TYPE: CommandType = {
   name: 'x',
@@ -12,7 +12,7 @@ const TYPE: CommandType = {
   decide: () => ({ kind: 'done', reply: null }),
 }
 
-function workOf(source: Source, n: number, more: Partial<Work> & { frees?: boolean } = {}): Work {
+function workOf(source: WorkSource, n: number, more: Partial<Work> & { frees?: boolean } = {}): Work {
   const { frees = false, ...rest } = more
   const command = { name: 'x', cmdId: `${source}${n}`, body: null }
   return { ...internalWork(source, { ...TYPE, frees }, { command, lane: '', item: '', cameAtMs: 0 }), ...rest }

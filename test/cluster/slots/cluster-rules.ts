@@ -1,9 +1,9 @@
 /** cluster-rules - a real Redis Cluster as it must be, and each deviation with its sentence. */
 import t from 'tap'
 import {
-  awayOf,
   type ClusterLook,
-  dissentOf,
+  explainAway,
+  findDissent,
   lookAtCluster,
   nodeTimeoutMs,
   type OpenMove,
@@ -46,7 +46,7 @@ t.test('look: every node from one seed, with its slots and its answers', async (
 
 t.test('look: a node that has another primary for a shard is named, unless it receives no news', async (t) => {
   const seen = await look()
-  t.same(dissentOf(seen), [])
+  t.same(findDissent(seen), [])
   const [holder, , third] = seen.nodes
   const shard = holder?.shards[0] ?? 0
   const slot = SHARD_SLOTS[shard] ?? 0
@@ -67,9 +67,9 @@ t.test('look: a node that has another primary for a shard is named, unless it re
       return { ...node, answers: { ...answers, nodes, openSlots } }
     }),
   })
-  t.same(dissentOf(apart([])), [{ node: third?.name, holder: holder?.name, shards: [shard] }])
-  t.same(dissentOf(apart([{ slot, isLeaving: false, other: holder?.id ?? '' }])), [])
-  t.same(dissentOf(apart([{ slot, isLeaving: true, other: holder?.id ?? '' }])).length, 1)
+  t.same(findDissent(apart([])), [{ node: third?.name, holder: holder?.name, shards: [shard] }])
+  t.same(findDissent(apart([{ slot, isLeaving: false, other: holder?.id ?? '' }])), [])
+  t.same(findDissent(apart([{ slot, isLeaving: true, other: holder?.id ?? '' }])).length, 1)
 })
 
 t.test('look: a move waits for a node that may come back unchanged', async (t) => {
@@ -82,18 +82,18 @@ t.test('look: a move waits for a node that may come back unchanged', async (t) =
     ...seen,
     nodes: nodes.map((node) => (node.name === name ? { ...node, answers: null, ...change } : node)),
   })
-  t.equal(awayOf(seen, fenced, third.name), null)
-  t.equal(awayOf(without(other.name), fenced, third.name), other.name, 'it may still claim the slot')
-  t.equal(awayOf(without(other.name), fenced, other.name), null, 'it is waited for anyway')
-  t.equal(awayOf(without(other.name, { hasFailed: true }), fenced, one.name), null, 'what it has is a copy')
+  t.equal(explainAway(seen, fenced, third.name), null)
+  t.equal(explainAway(without(other.name), fenced, third.name), other.name, 'it may still claim the slot')
+  t.equal(explainAway(without(other.name), fenced, other.name), null, 'it is waited for anyway')
+  t.equal(explainAway(without(other.name, { hasFailed: true }), fenced, one.name), null, 'what it has is a copy')
   const marked = { ...fenced, from: null }
   t.equal(
-    awayOf(without(other.name, { hasFailed: true }), marked, one.name),
+    explainAway(without(other.name, { hasFailed: true }), marked, one.name),
     other.name,
     'it may have all that there is',
   )
   const switched = { ...fenced, shard: other.shards[0] ?? 0, at: other.name }
-  t.equal(awayOf(without(one.name), switched, other.name), null, 'its replica takes no place by itself')
+  t.equal(explainAway(without(one.name), switched, other.name), null, 'its replica takes no place by itself')
   for (const node of cluster.nodes) await node.client.config('SET', 'cluster-replica-no-failover', 'no')
   const free = await look()
   for (const node of cluster.nodes) await node.client.config('SET', 'cluster-replica-no-failover', 'yes')
@@ -101,8 +101,8 @@ t.test('look: a move waits for a node that may come back unchanged', async (t) =
     ...free,
     nodes: free.nodes.map((node) => (node.name === one.name ? { ...node, answers: null } : node)),
   }
-  t.equal(awayOf(lost, switched, other.name), one.name, 'its replica may claim the slot')
-  t.equal(awayOf(without(one.name, { shards: [] }), switched, other.name), null, 'its replica has taken over')
+  t.equal(explainAway(lost, switched, other.name), one.name, 'its replica may claim the slot')
+  t.equal(explainAway(without(one.name, { shards: [] }), switched, other.name), null, 'its replica has taken over')
 })
 
 /** setting, its value, the expected sentence, and the node. */

@@ -9,7 +9,7 @@ import { copyKey, metaKey, shardTag } from '../../../cluster/keyspace.ts'
 import { clearOthers, type Follower } from '../../../cluster/slots/clear-slot.ts'
 import type { MoveEnd } from '../../../cluster/slots/copy-keys.ts'
 import { watchKeys } from '../../../cluster/slots/key-watch.ts'
-import { moveOf, readHolder } from '../../../cluster/slots/move-fence.ts'
+import { parseMove, readHolder } from '../../../cluster/slots/move-fence.ts'
 import { endHere, moveSlot, type SlotMove } from '../../../cluster/slots/move-slot.ts'
 import { hasSlot, parseNodes, SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import { switchSlot } from '../../../cluster/slots/switch-slot.ts'
@@ -55,7 +55,7 @@ t.test('move: from the first key the shard has no worker, and its last owner can
   const at = async (step: string): Promise<void> => {
     if (step !== 'marked') return
     const { owner, token } = await readHolder(move.source.client, SHARD)
-    seen.push(moveOf(owner), token, await move.source.client.get(`${TAG}fenced:7:a`))
+    seen.push(parseMove(owner), token, await move.source.client.get(`${TAG}fenced:7:a`))
   }
   await moveSlot({ ...move, at }, () => undefined)
   t.same(seen, [{ source: move.source.id, target: move.target.id }, `8:${move.nonce}`, '3 c'])

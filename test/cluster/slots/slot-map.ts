@@ -1,6 +1,13 @@
 /** slot-map - the location of a shard according to nodes of a cluster. */
 import t from 'tap'
-import { addressFrom, COMMON_SLOT, parseNodes, SHARD_SLOTS, SlotMap, slotOf } from '../../../cluster/slots/slot-map.ts'
+import {
+  addressFrom,
+  COMMON_SLOT,
+  computeSlot,
+  parseNodes,
+  SHARD_SLOTS,
+  SlotMap,
+} from '../../../cluster/slots/slot-map.ts'
 
 const A = 'aa 127.0.0.1:7001@17001 master - 0 0 1 connected 0-8191 [93-<-bb]'
 const B = 'bb 127.0.0.1:7002@17002,b.example master - 0 0 2 connected 8192-16383'
@@ -9,7 +16,7 @@ const LINES = [`${A.replace('master', 'myself,master').replace('127.0.0.1:7001',
 
 t.test('slot-map: slots of keys are those of Redis', async (t) => {
   // redis-cli: CLUSTER KEYSLOT.
-  t.same(['{s000}:', '{s001}:x', '{cl}:conf', '{123456789}:'].map(slotOf), [12234, 16363, 13139, 12739])
+  t.same(['{s000}:', '{s001}:x', '{cl}:conf', '{123456789}:'].map(computeSlot), [12234, 16363, 13139, 12739])
   t.equal(SHARD_SLOTS.length, 256)
   t.equal(COMMON_SLOT, 13139)
 })

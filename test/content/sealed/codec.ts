@@ -15,7 +15,7 @@ import {
   textOfBlock,
 } from '../../../src/content/sealed/block.ts'
 import { FILTER_BLOCK_CHARS, makeFilter, mayHold, placeInFilter } from '../../../src/content/sealed/filter.ts'
-import { Postings, placesIn, postingPageOf } from '../../../src/content/sealed/postings.ts'
+import { findPostingPage, Postings, placesIn } from '../../../src/content/sealed/postings.ts'
 import { END_BYTES, indexFrom, openTail, packTail, type Tail, tailBytes } from '../../../src/content/sealed/tail.ts'
 import { makeRandom } from '../../support/store/random-ops.ts'
 
@@ -133,7 +133,7 @@ function row(random: () => number, n: number): SealedMessage {
 }
 
 function find(pages: ReturnType<Postings['pack']>['pages'], bytes: Buffer, number: number): number[] {
-  const page = postingPageOf(pages, 0, number)
+  const page = findPostingPage(pages, 0, number)
   if (page === null) return []
   return placesIn(bytes.subarray(page.from, page.from + page.length), { first: page.first, number })
 }

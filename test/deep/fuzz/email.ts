@@ -5,7 +5,7 @@ import { test } from 'tap'
 
 import { EMAIL_BODY, type EmailBody } from '../../../schemas/email.ts'
 import { ERROR } from '../../../schemas/error.ts'
-import { refuse } from '../../../src/http/respond.ts'
+import { refusalReply } from '../../../src/http/respond.ts'
 import { compileBody } from '../../../src/http/shape/validate.ts'
 import { canonicalJson, normaliseEmail } from '../../../src/sending/email-form.ts'
 import { call, makeKeyRing, startEdge } from '../../support/service/edge-listener.ts'
@@ -135,6 +135,6 @@ function isTold(issues: readonly { path: string; message: string }[]): boolean {
   return (
     issues.every(({ message }) => message !== 'Must match the schema') &&
     new Set(exact).size === exact.length &&
-    isError(refuse('invalid_request', { issues }).json).ok
+    isError(refusalReply('invalid_request', { issues }).json).ok
   )
 }

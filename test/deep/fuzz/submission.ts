@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { FailedLogins } from '../../../src/reception/submission/failed-logins.ts'
-import { idempotencyOf, normaliseSubmission } from '../../../src/sending/smtp-form.ts'
+import { makeIdempotency, normaliseSubmission } from '../../../src/sending/smtp-form.ts'
 import { readSubmittedBody } from '../../../src/sending/submitted-body.ts'
 import { readSubmittedHeader } from '../../../src/sending/submitted-header.ts'
 import { openSubmission, plainToken, submitMail } from '../../support/peers/submission.ts'
@@ -100,7 +100,7 @@ t.test(`fuzz: ${SESSIONS} sessions of submission [submission.commands] (seed ${s
         const { header } = read
         const body = readSubmittedBody({ edited: header.edited, isKeyed: header.control.idempotencyKey !== null })
         const submission = { header, body, recipients, streamId: null }
-        idempotencyOf(submission, normaliseSubmission(submission))
+        makeIdempotency(submission, normaliseSubmission(submission))
         taken += 1
         return { code: 250, text: '2.0.0 accepted x' }
       },

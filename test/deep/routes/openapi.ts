@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
-import { refusalsOf } from '../../../schemas/document/openapi.ts'
+import { findRefusals } from '../../../schemas/document/openapi.ts'
 import { ROUTES, type Route } from '../../../schemas/routes.ts'
 import { type DocumentSchema, makeGenerator, withRules } from '../../support/clients/generate.ts'
 import { type Called, startTestService } from '../../support/service/service.ts'
@@ -117,7 +117,7 @@ for (const [listener, whole] of [
         const codes = refused.map(({ $ref }: { $ref: string }) => shared($ref).properties.error.const).sort()
         t.same(
           codes,
-          refusalsOf(route)
+          findRefusals(route)
             .map(({ code }) => code)
             .sort(),
           route.name,

@@ -1,6 +1,6 @@
 /** arf - reports of feedback loops, whole, bare and broken. */
 import t from 'tap'
-import { type FeedbackMeaning, meaningOf, readArf } from '../../../src/mail/report/arf.ts'
+import { classifyFeedback, type FeedbackMeaning, readArf } from '../../../src/mail/report/arf.ts'
 import type { ReportMail } from '../../../src/mail/report/report-mail.ts'
 
 const ID = '0199aa11-2233-7abc-8def-0123456789ab'
@@ -61,5 +61,8 @@ const MEANINGS: [type: string, meaning: FeedbackMeaning][] = [
 ]
 for (const [type, meaning] of MEANINGS)
   t.test(`arf: the type ${JSON.stringify(type)} is ${meaning} [complaint.arf]`, async (t) => {
-    t.equal(meaningOf(readArf(mail(`Feedback-Type: ${type.toUpperCase()}\r\n`, null))?.feedbackType ?? ''), meaning)
+    t.equal(
+      classifyFeedback(readArf(mail(`Feedback-Type: ${type.toUpperCase()}\r\n`, null))?.feedbackType ?? ''),
+      meaning,
+    )
   })

@@ -1,6 +1,6 @@
 /** report-mail - fields of the parts of a report, folded, repeated and broken. */
 import t from 'tap'
-import { headerOf, parseFieldBlocks, partOf } from '../../../src/mail/report/report-mail.ts'
+import { findHeader, findPart, parseFieldBlocks } from '../../../src/mail/report/report-mail.ts'
 import { cpuMsOf } from '../../support/machine/cpu-time.ts'
 
 const CASES: [name: string, text: string, blocks: Record<string, string>[]][] = [
@@ -49,8 +49,8 @@ t.test('report-mail: the first header and part of a name', async (t) => {
       { contentType: 'message/delivery-status', text: 'status' },
     ],
   }
-  t.equal(headerOf(mail, 'subject'), 'one')
-  t.equal(headerOf(mail, 'from'), '')
-  t.equal(partOf(mail, 'message/delivery-status', 'message/rfc822'), 'original')
-  t.equal(partOf(mail, 'text/calendar'), null)
+  t.equal(findHeader(mail, 'subject'), 'one')
+  t.equal(findHeader(mail, 'from'), '')
+  t.equal(findPart(mail, 'message/delivery-status', 'message/rfc822'), 'original')
+  t.equal(findPart(mail, 'text/calendar'), null)
 })

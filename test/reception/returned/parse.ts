@@ -1,6 +1,6 @@
 /** parse - a mail and its parts: which are decoded, which are separate, and which are cut. */
 import t from 'tap'
-import { headerOf, partOf } from '../../../src/mail/report/report-mail.ts'
+import { findHeader, findPart } from '../../../src/mail/report/report-mail.ts'
 import { parseMail } from '../../../src/reception/returned/parse.ts'
 import { cpuMsOf } from '../../support/machine/cpu-time.ts'
 
@@ -10,9 +10,9 @@ t.test('parse: headers are unfolded, subject and sender decoded', async (t) => {
   const mail = parse(
     'Subject: =?utf-8?Q?Caf=C3=A9?=\n =?utf-8?Q?s?=\nFrom: =?utf-8?B?w4RkYQ==?= <a@b.example>\nX-Long: one\n\ttwo\n\nText\n',
   )
-  t.equal(headerOf(mail, 'subject'), 'Cafés')
-  t.equal(headerOf(mail, 'from'), 'Äda <a@b.example>')
-  t.equal(headerOf(mail, 'x-long'), 'one two')
+  t.equal(findHeader(mail, 'subject'), 'Cafés')
+  t.equal(findHeader(mail, 'from'), 'Äda <a@b.example>')
+  t.equal(findHeader(mail, 'x-long'), 'one two')
   t.equal(mail.text, 'Text\n')
 })
 
@@ -22,8 +22,8 @@ t.test('parse: the parts of a report stay apart from its text', async (t) => {
     `Content-Type: multipart/report; boundary=b\n\n${part('text/plain', 'Sorry')}${part('message/delivery-status', 'Action: failed')}${part('text/rfc822-headers', 'X-A: 1')}${part('image/png', 'no text')}--b--\n`,
   )
   t.match(mail.text, /^Sorry\s*$/)
-  t.match(partOf(mail, 'message/delivery-status'), /^Action: failed\s*$/)
-  t.match(partOf(mail, 'text/rfc822-headers'), /^X-A: 1\s*$/)
+  t.match(findPart(mail, 'message/delivery-status'), /^Action: failed\s*$/)
+  t.match(findPart(mail, 'text/rfc822-headers'), /^X-A: 1\s*$/)
   t.same(
     mail.parts.map(({ contentType }) => contentType),
     ['message/delivery-status', 'text/rfc822-headers'],
@@ -48,7 +48,7 @@ t.test('parse: a header of blanks costs no more than its length', async (t) => {
   const blanks = ' '.repeat(60_000)
   for (const text of [`X-A: a${blanks}b\n\nText`, `X-A: a${'\t\n '.repeat(20_000)}b\n\nText`])
     t.ok((await cpuMsOf(() => parse(text))) < 1000)
-  t.equal(headerOf(parse(`X-A: a${blanks}b\nX-B: c\n\nText`), 'x-b'), 'c')
+  t.equal(findHeader(parse(`X-A: a${blanks}b\nX-B: c\n\nText`), 'x-b'), 'c')
 })
 
 t.test('parse: bytes that are no mail are read without harm', async (t) => {

@@ -1,5 +1,5 @@
 /** failovers - faults of primaries: one is killed or cut off, a replica takes its place later, and shards move */
-import { moveOf } from '../../../cluster/slots/move-fence.ts'
+import { parseMove } from '../../../cluster/slots/move-fence.ts'
 import { SHARDS } from '../process.ts'
 import type { Simulation } from '../simulation.ts'
 import { mayBegin } from './may-begin.ts'
@@ -113,7 +113,7 @@ function goOnWithOrders(sim: Simulation, base: SimCluster, isPeace: boolean): vo
 /** The target of the next order for a shard: forward, or back. */
 function goalOf({ chance }: Simulation, base: SimCluster, shard: number): SimNode {
   const at = base.at(shard)
-  const ends = moveOf(at.metaOf(shard).get('owner') ?? '')
+  const ends = parseMove(at.metaOf(shard).get('owner') ?? '')
   let target = base.nodes.find(({ id }) => id === ends?.target)
   while (target !== undefined && target.heir !== null) target = target.heir
   return target === undefined || chance.hit(0.4) ? at : target
@@ -139,6 +139,6 @@ function strike(sim: Simulation, base: SimCluster): void {
 /** A fenced shard, or null if there is none. */
 export function fencedShard(base: SimCluster): number | null {
   for (let shard = 0; shard < SHARDS; shard += 1)
-    if (moveOf(base.at(shard).metaOf(shard).get('owner') ?? '') !== null) return shard
+    if (parseMove(base.at(shard).metaOf(shard).get('owner') ?? '') !== null) return shard
   return null
 }

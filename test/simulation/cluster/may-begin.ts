@@ -1,6 +1,6 @@
 /** may-begin - whether an order to move a shard may begin: as the product decides it, for a cluster in memory */
-import { awayOf, type ClusterLook, type NodeLook } from '../../../cluster/slots/cluster-look.ts'
-import { moveOf } from '../../../cluster/slots/move-fence.ts'
+import { type ClusterLook, explainAway, type NodeLook } from '../../../cluster/slots/cluster-look.ts'
+import { parseMove } from '../../../cluster/slots/move-fence.ts'
 import type { SimCluster } from './sim-cluster.ts'
 import type { SimNode } from './sim-node.ts'
 import type { Claim } from './slot-news.ts'
@@ -16,7 +16,7 @@ const ANSWERS = { settings: new Map() } as unknown as NodeLook['answers']
 export function mayBegin(cluster: SimCluster, shard: number, to: SimNode): boolean {
   const holder = cluster.at(shard)
   if (to.heir !== null || (to.state !== 'primary' && to.state !== 'held')) return false
-  const ends = moveOf(holder.metaOf(shard).get('owner') ?? '')
+  const ends = parseMove(holder.metaOf(shard).get('owner') ?? '')
   const lacksNone = cluster.nodes.every(({ heir, shards, state }) => state !== 'down' || heir !== null || !shards.size)
   if (to !== holder && !lacksNone) return false
   if (cluster.news.all.some(isDoubted)) return false
@@ -24,7 +24,7 @@ export function mayBegin(cluster: SimCluster, shard: number, to: SimNode): boole
     return cluster.isCalm && cluster.news.size === 0 && cluster.nodes.every(({ state }) => state !== 'down')
   const nameOf = (id: string): string | null => cluster.nodes.find((node) => node.id === id)?.name ?? null
   const open = { shard, at: holder.name, to: nameOf(ends.target), from: ends.source }
-  return awayOf(lookAt(cluster), open, to.name) === null
+  return explainAway(lookAt(cluster), open, to.name) === null
 }
 
 /** Whether a primary contradicts a claim. A primary that has marked the slot as importing is not asked. */

@@ -8,8 +8,8 @@ import {
   attachmentEndOps,
   bodyPlace,
   CHUNK_BYTES_MAX,
-  chunksOf,
   contentOps,
+  countChunks,
   inlineParts,
   SLICED_BYTES_MAX,
 } from '../../../src/state/message/content-part.ts'
@@ -107,7 +107,7 @@ t.test('content-part: parts ride on to the performer only when all came along', 
 t.test('content-part: chunks are counted as content is cut', async (t) => {
   for (const bytes of [0, 1, CHUNK_BYTES_MAX - 4, CHUNK_BYTES_MAX - 3, CHUNK_BYTES_MAX - 2, 3 * CHUNK_BYTES_MAX]) {
     const packed = await packContent({ text: 'x', html: null }, [Buffer.alloc(bytes)])
-    t.equal(chunksOf(bytes), packed[1]?.chunks.length, `${bytes} bytes`)
+    t.equal(countChunks(bytes), packed[1]?.chunks.length, `${bytes} bytes`)
   }
 })
 

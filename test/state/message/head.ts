@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { withSum } from '../../../cluster/sum.ts'
-import { type Head, packHead, spelledAddress, spellingsOf, unpackHead } from '../../../src/state/message/head.ts'
+import { collectSpellings, type Head, packHead, spelledAddress, unpackHead } from '../../../src/state/message/head.ts'
 
 const BARE: Head = {
   subject: 'Hi',
@@ -88,7 +88,7 @@ const SPELLED: readonly (readonly [addresses: readonly [string, ...string[]], ke
 t.test('head: an address is spelled as its request wrote it', async (t) => {
   for (const [addresses, kept] of SPELLED) {
     const [sender, ...recipients] = addresses
-    const spellings = spellingsOf(
+    const spellings = collectSpellings(
       sender,
       recipients.map((address) => ({ address })),
     )

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { monthName } from '../../../src/state/calendar.ts'
 import { statsKey } from '../../../src/state/keys.ts'
-import { acceptedRow, addRows, countInHour, figureOf, rowOf } from '../../../src/state/message/hour-count.ts'
+import { acceptedRow, addRows, classifyEvent, countInHour, rowOf } from '../../../src/state/message/hour-count.ts'
 import { statsFact, statsOps, unpackStatsDay } from '../../../src/state/message/stats-rows.ts'
 import type { HourCounters } from '../../../src/state/server.ts'
 import { World } from '../../support/world/turn.ts'
@@ -53,16 +53,20 @@ t.test('hour-count: more streams than a counter holds end it within the hour', a
 t.test('hour-count: the figure of each event', async (t) => {
   const bounce = { event: 'bounced', occurredAtMs: 1, code: null, response: null, classification: null } as const
   const deferred = { event: 'deferred', occurredAtMs: 1, code: 451, response: null } as const
-  t.equal(figureOf({ ...bounce, hard: true, expired: false, status: 'bounced' }, []), 'hardBounced')
-  t.equal(figureOf({ ...bounce, hard: false, expired: true, status: 'bounced' }, []), 'softBounced')
-  t.equal(figureOf({ ...bounce, hard: false, expired: false, status: 'failed' }, []), null, 'it was never sent')
-  t.equal(figureOf({ ...bounce, hard: true, expired: false, status: 'suppressed' }, []), null, 'counted at acceptance')
-  t.equal(figureOf({ event: 'delivered', occurredAtMs: 1, code: 250, response: null }, [deferred]), 'delivered')
-  t.equal(figureOf(deferred, []), 'deferred')
-  t.equal(figureOf(deferred, [deferred]), null, 'once for each recipient')
-  t.equal(figureOf({ event: 'spam_complaint', occurredAtMs: 1, feedbackType: null }, []), 'complained')
-  t.equal(figureOf({ event: 'unsubscribed', occurredAtMs: 1, source: 'link' }, []), 'unsubscribed')
-  t.equal(figureOf({ event: 'cancelled', occurredAtMs: 1 }, []), null)
+  t.equal(classifyEvent({ ...bounce, hard: true, expired: false, status: 'bounced' }, []), 'hardBounced')
+  t.equal(classifyEvent({ ...bounce, hard: false, expired: true, status: 'bounced' }, []), 'softBounced')
+  t.equal(classifyEvent({ ...bounce, hard: false, expired: false, status: 'failed' }, []), null, 'it was never sent')
+  t.equal(
+    classifyEvent({ ...bounce, hard: true, expired: false, status: 'suppressed' }, []),
+    null,
+    'counted at acceptance',
+  )
+  t.equal(classifyEvent({ event: 'delivered', occurredAtMs: 1, code: 250, response: null }, [deferred]), 'delivered')
+  t.equal(classifyEvent(deferred, []), 'deferred')
+  t.equal(classifyEvent(deferred, [deferred]), null, 'once for each recipient')
+  t.equal(classifyEvent({ event: 'spam_complaint', occurredAtMs: 1, feedbackType: null }, []), 'complained')
+  t.equal(classifyEvent({ event: 'unsubscribed', occurredAtMs: 1, source: 'link' }, []), 'unsubscribed')
+  t.equal(classifyEvent({ event: 'cancelled', occurredAtMs: 1 }, []), null)
 })
 
 t.test('stats-rows: an hour is added to its month, and to all streams together', async (t) => {

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { withSum } from '../../../cluster/sum.ts'
-import { type LogEntry, logEntryOf, packLogEntry, unpackLogEntry } from '../../../src/state/message/log-entry.ts'
+import { type LogEntry, packLogEntry, parseLogEntry, unpackLogEntry } from '../../../src/state/message/log-entry.ts'
 
 const PLAIN: LogEntry = {
   contentId: 'mic4h2d90abcdefghij-0',
@@ -34,6 +34,6 @@ t.test('log-entry: everything at once, and each alone', async (t) => {
 })
 
 t.test('log-entry: read from an entry of the log', async (t) => {
-  t.same(logEntryOf({ id: '1-1', fields: ['m', packLogEntry(PLAIN)] }), PLAIN)
-  t.equal(logEntryOf({ id: '1-1', fields: [] }), null)
+  t.same(parseLogEntry({ id: '1-1', fields: ['m', packLogEntry(PLAIN)] }), PLAIN)
+  t.equal(parseLogEntry({ id: '1-1', fields: [] }), null)
 })

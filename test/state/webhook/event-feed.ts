@@ -2,7 +2,7 @@
 import t from 'tap'
 import { makeIds } from '../../../cluster/id.ts'
 import { heardKey } from '../../../src/state/keys.ts'
-import { type FeedCounters, feedEventOf, writeToFeed } from '../../../src/state/webhook/event-feed.ts'
+import { type FeedCounters, parseFeedEvent, writeToFeed } from '../../../src/state/webhook/event-feed.ts'
 import { KeySpace } from '../../support/world/key-space.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
@@ -31,7 +31,7 @@ t.test('event-feed: the last 10,000 stay, in their order, and at most a thousand
     before = counters
     const entries = space.stream(heardKey(PLACE.shard, PLACE.serverId))
     most = Math.max(most, entries.length)
-    const caps = entries.map((entry) => (feedEventOf(entry) as { cap: number }).cap)
+    const caps = entries.map((entry) => (parseFeedEvent(entry) as { cap: number }).cap)
     const least = Math.min(written, 10_000)
     if (caps.length < least || caps.at(-1) !== written - 1 || caps[0] !== written - caps.length)
       t.fail(`after ${written}: ${caps.length} from ${caps[0]}`)

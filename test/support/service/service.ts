@@ -8,7 +8,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { refusalsOf } from '../../../schemas/document/openapi.ts'
+import { findRefusals } from '../../../schemas/document/openapi.ts'
 import { ERROR } from '../../../schemas/error.ts'
 import { ROUTES, type Route } from '../../../schemas/routes.ts'
 import { compileBody } from '../../../src/http/shape/validate.ts'
@@ -186,7 +186,7 @@ function requireSchema(method: string, path: string, { status, headers, json, te
   const what = `${method} ${path.replace(/[0-9a-f-]{36}/, '<id>')} ${status}`
   if (!/^[0-9a-f-]{36}$/.test(headers.get('request-id') ?? '')) throw new Error(`${what}: no Request-Id`)
   const route = Object.values<Route>(ROUTES).find((one) => one.method === method && matches(one.path, path))
-  const known = route === undefined ? null : refusalsOf(route).map(({ code }) => code as string)
+  const known = route === undefined ? null : findRefusals(route).map(({ code }) => code as string)
   // A path of the other listener is not known here.
   const isElsewhere = json?.error === 'not_found' && route?.path.includes('{') === false
   if (status >= 400 && json !== null && known !== null && !known.includes(json.error) && !isElsewhere)

@@ -10,7 +10,7 @@ import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/pre
 import type { ErasureState, ErasureWalk } from '../../../src/state/erasure.ts'
 import { headKey, logKey, segmentsKey, statusKey } from '../../../src/state/keys.ts'
 import { type Head, isErasedHead, unpackHead } from '../../../src/state/message/head.ts'
-import { logEntryOf } from '../../../src/state/message/log-entry.ts'
+import { parseLogEntry } from '../../../src/state/message/log-entry.ts'
 import { type RecipientState, statusField, unpackStatus } from '../../../src/state/message/status.ts'
 import { ACCOUNT_KEY, hmacOf, makeItem, makeRecipient, makeTenant, type Tenant } from './tenant.ts'
 import { World } from './turn.ts'
@@ -130,7 +130,7 @@ export function messageOf(world: World, serverId: string, messageId: string): St
   const segments = [...world.sorted(segmentsKey(world.shard, serverId))]
   const segment = segments.filter(([, ms]) => ms <= msOf(messageId)).at(-1)?.[0] ?? ''
   const logged = world.stream(logKey(world.shard, serverId, segment)).find(({ id }) => id === entryIdOf(messageId))
-  const entry = logged === undefined ? null : logEntryOf(logged)
+  const entry = logged === undefined ? null : parseLogEntry(logged)
   const short = shortId(messageId)
   const packed = world.hash(headKey(world.shard, serverId, segment)).get(short)
   const head = packed === undefined ? null : unpackHead(packed, entry?.recipients.length ?? 0)

@@ -3,7 +3,7 @@
 import { bucketOfHmac } from '../../../src/state/hash-fraction.ts'
 import { firstPersonsKey, suppressedKey, suppressionsKey } from '../../../src/state/keys.ts'
 import { unpackPerson } from '../../../src/state/person/person.ts'
-import { placeOf, type Suppression, unpackSuppression } from '../../../src/state/suppression.ts'
+import { parsePlace, type Suppression, unpackSuppression } from '../../../src/state/suppression.ts'
 import { hmacOf, type Tenant } from './tenant.ts'
 import type { World } from './turn.ts'
 
@@ -17,7 +17,7 @@ export function entryOf(world: World, tenant: Tenant, address: string): Suppress
 
 /** Every place that was ever listed on the live server. */
 export function listedPlaces(world: World, tenant: Tenant) {
-  return world.stream(suppressionsKey(world.shard, tenant.live.serverId)).map(placeOf)
+  return world.stream(suppressionsKey(world.shard, tenant.live.serverId)).map(parsePlace)
 }
 
 /** The row of an address. */

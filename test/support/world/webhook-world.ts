@@ -8,7 +8,7 @@ import { accountRef } from '../../../src/state/account.ts'
 import { serverRef } from '../../../src/state/server.ts'
 import { unpackRecord } from '../../../src/state/webhook/delivery.ts'
 import { parseDeliveryItem, type WebhookItem, webhookOfLane } from '../../../src/state/webhook/item.ts'
-import { listenersRef, subscriberOf, type WebhookState, webhookRef } from '../../../src/state/webhook/webhook.ts'
+import { listenersRef, makeSubscriber, type WebhookState, webhookRef } from '../../../src/state/webhook/webhook.ts'
 import type { Tenant } from './tenant.ts'
 import type { World } from './turn.ts'
 
@@ -46,7 +46,7 @@ export function seedWebhook(
   }
   const before = (world.states.get(`webhooks:${serverId}`) ?? []) as object[]
   world.seedState(webhookRef(webhookId), webhook)
-  world.seedState(listenersRef(serverId), [...before, subscriberOf(webhook)])
+  world.seedState(listenersRef(serverId), [...before, makeSubscriber(webhook)])
   world.seedState(serverRef(serverId), { ...(world.states.get(`server:${serverId}`) as object), hasWebhooks: true })
   const account = world.states.get(`account:${tenant.accountId}`) as { webhookServers?: { serverId: string }[] }
   const others = (account.webhookServers ?? []).filter((one) => one.serverId !== serverId)

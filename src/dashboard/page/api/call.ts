@@ -138,7 +138,7 @@ function parseBody({ headers }: Response, text: string): unknown {
 }
 
 /** A query; undefined and empty values are left out. */
-export function queryOf(fields: Readonly<Record<string, string | number | null | undefined>>): string {
+export function formatQuery(fields: Readonly<Record<string, string | number | null | undefined>>): string {
   const known = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '')
   const query = new URLSearchParams(known.map(([name, value]) => [name, String(value)])).toString()
   return query === '' ? '' : `?${query}`

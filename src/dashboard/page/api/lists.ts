@@ -1,5 +1,5 @@
 /** lists - the lists of the interface, page by page: by GET with a query, by POST with filters */
-import { call, queryOf } from './call.ts'
+import { call, formatQuery } from './call.ts'
 import { type LoadedList, useList } from './load.ts'
 
 const ROWS = 50
@@ -14,7 +14,7 @@ export function useGetList<Row>(
 ): LoadedList<Row> {
   return useList<Row>(
     async (after, signal) => {
-      const query = queryOf({ ...filters, limit: ROWS, after })
+      const query = formatQuery({ ...filters, limit: ROWS, after })
       const answer = await call<Listed>('GET', path + query, signal === undefined ? {} : { signal })
       return { rows: answer[name] as Row[], next: answer.next }
     },

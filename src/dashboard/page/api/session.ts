@@ -86,6 +86,6 @@ export async function signOut(): Promise<void> {
 }
 
 /** A server by its id; null if it is not in this account. */
-export function serverOf(serverId: string): Server | null {
+export function findServer(serverId: string): Server | null {
   return servers.value?.find((one) => one.serverId === serverId) ?? null
 }

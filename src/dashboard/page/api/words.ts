@@ -114,7 +114,7 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
 }
 
 /** A status, an event or a reason in a word. */
-export function wordOf(status: string): string {
+export function formatStatus(status: string): string {
   return STATUS_WORDS[status] ?? capital(status.replaceAll('_', ' '))
 }
 

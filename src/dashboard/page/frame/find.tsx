@@ -57,7 +57,7 @@ function Open() {
     )
     return () => gone.abort()
   }, [text])
-  const ways = [...(found === null ? [] : [found]), ...waysOf(text.trim(), path)]
+  const ways = [...(found === null ? [] : [found]), ...findWays(text.trim(), path)]
   const close = () => {
     isOpen.value = false
   }
@@ -127,7 +127,7 @@ function Ways({ ways, chosen, onFollow }: { ways: readonly Way[]; chosen: number
 }
 
 /** The possible meanings of a text on the shown server. */
-function waysOf(text: string, path: string): Way[] {
+function findWays(text: string, path: string): Way[] {
   const server = currentServer(path)
   const named = namedWays(text, path)
   if (text === '' || server === null || UUID.test(text)) return named

@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { Domain } from '../../../../schemas/domain.ts'
 import type { ReceivedReport, ReportGroup, ReportRow, Reports, TlsReports } from '../../../../schemas/report/report.ts'
-import { call, queryOf } from '../api/call.ts'
+import { call, formatQuery } from '../api/call.ts'
 import { useGetList } from '../api/lists.ts'
 import { useLoad } from '../api/load.ts'
 import { count, formatDay, formatNumber } from '../api/words.ts'
@@ -54,7 +54,7 @@ export function DomainReportsPage({ id }: PageProps) {
 
 /** The effect of a policy, and the sources. */
 function Summary({ id, from }: { id: string; from: string }) {
-  const path = `/domains/${id}/reports${queryOf({ from, groupBy: 'source' })}`
+  const path = `/domains/${id}/reports${formatQuery({ from, groupBy: 'source' })}`
   const sources = useLoad<Reports>((signal) => call('GET', path, { signal }), [path])
   return (
     <Shown of={sources} lines={8}>
@@ -176,7 +176,7 @@ function spfOf({ spfResult, spfDomain, headerFrom }: ReportRow): string {
 /** Sessions to the domain's own mail servers. */
 function Tls({ id, from }: { id: string; from: string }) {
   const path = `/domains/${id}/tls-reports`
-  const loaded = useLoad<TlsReports>((signal) => call('GET', path + queryOf({ from }), { signal }), [path, from])
+  const loaded = useLoad<TlsReports>((signal) => call('GET', path + formatQuery({ from }), { signal }), [path, from])
   return (
     <Shown of={loaded} lines={2}>
       {({ totals, reports }) =>

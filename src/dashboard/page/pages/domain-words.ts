@@ -22,7 +22,7 @@ function checkOf(domain: Domain | DomainChecked): Check | null {
 }
 
 /** The records, each with the result of the last lookup. */
-export function recordsOf(domain: Domain | DomainChecked): RecordShown[] {
+export function listRecords(domain: Domain | DomainChecked): RecordShown[] {
   const check = checkOf(domain)
   const rows = [
     ['Return path', 'returnPath', domain.returnPath],
@@ -72,7 +72,7 @@ export function unreachableOf({ domain, returnPath }: Domain): string | null {
 }
 
 /** The records as lines of a zone file, with the recommended ones. */
-export function zoneOf({ returnPath, dkim, pendingDkim, recommended }: Domain): string {
+export function formatZone({ returnPath, dkim, pendingDkim, recommended }: Domain): string {
   const records = [returnPath, dkim, ...(pendingDkim === undefined ? [] : [pendingDkim]), ...recommended]
   return records
     .map(({ type, host, value }) => `${host}. 3600 IN ${type} ${type === 'TXT' ? quoted(value) : `${value}.`}`)

@@ -20,7 +20,7 @@ import { ask } from '../parts/dialog.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Time } from '../parts/time.tsx'
 import { say } from '../parts/toast.tsx'
-import { type RecordShown, recordsOf, sentenceOf, undecidedOf, unreachableOf, zoneOf } from './domain-words.ts'
+import { formatZone, listRecords, type RecordShown, sentenceOf, undecidedOf, unreachableOf } from './domain-words.ts'
 import { DomainChip } from './domains.tsx'
 
 const OFTEN_MS = 10_000
@@ -77,7 +77,7 @@ export function DomainPage({ id }: PageProps) {
                 </div>
               ),
           )}
-          {recordsOf(domain).map((record) => (
+          {listRecords(domain).map((record) => (
             <RecordCard key={record.title} record={record} domain={domain.domain} />
           ))}
           <Recommended domain={domain} />
@@ -162,7 +162,7 @@ function Recommended({ domain: { domain, recommended } }: { domain: Domain }) {
 }
 
 function Zone({ domain }: { domain: Domain }) {
-  const zone = zoneOf(domain)
+  const zone = formatZone(domain)
   return (
     <Card title="For your zone file">
       <Code text={zone} label="the zone" />

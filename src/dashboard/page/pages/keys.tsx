@@ -5,7 +5,7 @@ import type { Token } from '../../../../schemas/token.ts'
 import { call } from '../api/call.ts'
 import { useGetList } from '../api/lists.ts'
 import { serverApi } from '../api/place.ts'
-import { may, serverOf } from '../api/session.ts'
+import { findServer, may } from '../api/session.ts'
 import { usePlace } from '../browser/crumbs.ts'
 import { useOpening } from '../browser/opening.ts'
 import type { PageProps } from '../browser/page-props.ts'
@@ -22,7 +22,7 @@ import { say } from '../parts/toast.tsx'
 /** The page. */
 export function KeysPage({ serverId }: PageProps) {
   usePlace({ word: 'Keys' })
-  const name = serverOf(serverId)?.name ?? ''
+  const name = findServer(serverId)?.name ?? ''
   return (
     <KeyList
       base={serverApi(serverId, '/tokens')}

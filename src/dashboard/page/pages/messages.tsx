@@ -8,7 +8,7 @@ import { useSearchList } from '../api/lists.ts'
 import { type Told, useLive } from '../api/live.ts'
 import { type LoadedList, useLoad } from '../api/load.ts'
 import { serverApi, serverPath } from '../api/place.ts'
-import { serverOf, session } from '../api/session.ts'
+import { findServer, session } from '../api/session.ts'
 import { count } from '../api/words.ts'
 import { usePlace } from '../browser/crumbs.ts'
 import { useKeptFilters } from '../browser/filters-kept.ts'
@@ -214,7 +214,7 @@ function NoneFound({ onClear }: { onClear: () => void }) {
 }
 
 function NoneYet({ serverId }: { serverId: string }) {
-  const isTest = serverOf(serverId)?.mode === 'test'
+  const isTest = findServer(serverId)?.mode === 'test'
   const from = isTest ? 'accounts@simulator.test' : 'you@your-verified-domain'
   // The simulator is for test servers; on a live server its addresses would bounce.
   const to = isTest ? 'delivered@simulator.test' : (session.value?.user.address ?? 'you@example.com')

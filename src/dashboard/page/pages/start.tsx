@@ -5,7 +5,7 @@ import { call } from '../api/call.ts'
 import { useFeed, useLive } from '../api/live.ts'
 import { useLoad } from '../api/load.ts'
 import { serverApi, serverPath } from '../api/place.ts'
-import { may, serverOf, session } from '../api/session.ts'
+import { findServer, may, session } from '../api/session.ts'
 import { usePlace } from '../browser/crumbs.ts'
 import type { PageProps } from '../browser/page-props.ts'
 import { LinkButton } from '../parts/button.tsx'
@@ -30,7 +30,7 @@ const AWAY_MS = 1_000
 export function StartPage({ serverId }: PageProps) {
   usePlace({ word: 'Overview', href: serverPath(serverId, 'overview') }, { word: 'Test message' })
   useFeed(serverId)
-  const server = serverOf(serverId)
+  const server = findServer(serverId)
   const isTest = server?.mode === 'test'
   const [sent, setSent] = useState<string | null>(null)
   return (
@@ -68,7 +68,7 @@ interface TestFormProps {
 }
 
 function TestForm({ serverId, isTest, onSent }: TestFormProps) {
-  const domain = serverOf(serverId)?.sendingDomains[0]?.domain
+  const domain = findServer(serverId)?.sendingDomains[0]?.domain
   const own = session.value?.user.address ?? ''
   const [from, setFrom] = useState(isTest ? 'hello@simulator.test' : domain === undefined ? '' : `hello@${domain}`)
   const [to, setTo] = useState(isTest ? OUTCOMES[0][0] : own)

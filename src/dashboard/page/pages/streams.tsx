@@ -4,7 +4,7 @@ import type { Stream } from '../../../../schemas/stream.ts'
 import { call } from '../api/call.ts'
 import { useGetList } from '../api/lists.ts'
 import { serverApi } from '../api/place.ts'
-import { may, serverOf } from '../api/session.ts'
+import { findServer, may } from '../api/session.ts'
 import { capital } from '../api/words.ts'
 import { usePlace } from '../browser/crumbs.ts'
 import { useOpening } from '../browser/opening.ts'
@@ -140,7 +140,7 @@ function EditStream({ serverId, stream, onClose }: EditProps) {
   const [kind, setKind] = useState<string>(stream?.kind ?? 'transactional')
   const [days, setDays] = useState(String(stream?.contentRetentionDays ?? ''))
   const isInbound = stream?.kind === 'inbound'
-  const isTest = serverOf(serverId)?.mode === 'test'
+  const isTest = findServer(serverId)?.mode === 'test'
   const send = async () => {
     const path = serverApi(serverId, '/streams')
     const kept = isInbound ? { contentRetentionDays: days === '' ? null : Number(days) } : {}

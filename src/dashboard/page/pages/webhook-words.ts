@@ -1,7 +1,7 @@
 /** webhook-words - the health of a webhook in words */
 import type { WebhookHealth } from '../../../../schemas/counts/webhook-health.ts'
 import type { Delivery, Webhook } from '../../../../schemas/webhook.ts'
-import { count, wordOf } from '../api/words.ts'
+import { count, formatStatus } from '../api/words.ts'
 
 /** The service counts dead deliveries up to here. */
 export const DEAD_MAX = 1000
@@ -19,7 +19,7 @@ export function isFailing({ last }: WebhookHealth): boolean {
 /** The result of a delivery: `HTTP 500`, `Timeout`. */
 export function resultOf({ lastStatusCode, lastError }: Pick<Delivery, 'lastStatusCode' | 'lastError'>): string {
   if (lastStatusCode !== null) return `HTTP ${lastStatusCode}`
-  return lastError === null ? 'no answer yet' : wordOf(lastError)
+  return lastError === null ? 'no answer yet' : formatStatus(lastError)
 }
 
 /** How many are dead: `1,000+ dead deliveries`. */

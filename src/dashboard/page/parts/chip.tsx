@@ -1,6 +1,6 @@
 /** chip - a state as a coloured word with its picture: never the colour alone */
 import type { ComponentChildren } from 'preact'
-import { wordOf } from '../api/words.ts'
+import { formatStatus } from '../api/words.ts'
 import { Icon, type IconName } from './icon.tsx'
 
 /** Colours that states have. */
@@ -71,7 +71,7 @@ export function StatusChip({ status, children }: { status: string; children?: Co
   const { tone, icon } = lookOf(status)
   return (
     <Chip tone={tone} icon={icon}>
-      {children ?? wordOf(status)}
+      {children ?? formatStatus(status)}
     </Chip>
   )
 }

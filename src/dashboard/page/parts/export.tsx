@@ -1,7 +1,7 @@
 /** export - the button that saves a list as CSV, with the filters that are shown */
 import type { ComponentChildren } from 'preact'
 import { fetchFile } from '../api/call.ts'
-import { may, serverOf } from '../api/session.ts'
+import { findServer, may } from '../api/session.ts'
 import { Button } from './button.tsx'
 import { say } from './toast.tsx'
 
@@ -16,7 +16,7 @@ interface ExportProps {
 
 /** The button; it is not shown to users who may not export the addresses of a live server. */
 export function ExportButton({ path, filters = {}, of, children = 'Export CSV' }: ExportProps) {
-  if (of !== undefined && serverOf(of)?.mode !== 'test' && !may('write')) return null
+  if (of !== undefined && findServer(of)?.mode !== 'test' && !may('write')) return null
   const save = async () => {
     const file = await fetchFile(path, filters)
     const link = document.createElement('a')

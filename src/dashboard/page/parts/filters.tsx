@@ -1,6 +1,6 @@
 /** filters - the filters of a list: each a chip, with a field that opens under it */
 import { useId, useRef, useState } from 'preact/hooks'
-import { formatInstantShort, wordOf } from '../api/words.ts'
+import { formatInstantShort, formatStatus } from '../api/words.ts'
 import { Icon } from './icon.tsx'
 
 export interface FilterField {
@@ -77,7 +77,7 @@ function Filter({ field, value, onChange }: { field: FilterField; value: string;
       >
         <Icon name={value === '' ? 'plus' : 'streams'} size={13} />
         {label}
-        {value !== '' && <b>{options === undefined ? word : wordOf(word)}</b>}
+        {value !== '' && <b>{options === undefined ? word : formatStatus(word)}</b>}
       </button>
       {value !== '' && (
         <button type="button" class="pick-off" aria-label={`Remove the filter ${label}`} onClick={() => onChange('')}>
@@ -92,7 +92,7 @@ function Filter({ field, value, onChange }: { field: FilterField; value: string;
         ) : (
           options.map(([one, name]) => (
             <button type="button" key={one} aria-pressed={one === value} onClick={() => choose(one)}>
-              {wordOf(name)}
+              {formatStatus(name)}
             </button>
           ))
         )}

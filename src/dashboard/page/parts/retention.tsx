@@ -47,12 +47,12 @@ interface FieldsProps extends RetentionProps {
 function Fields({ path, shown, onChange, onDone }: FieldsProps) {
   const ofContent = 'sentContentDays' in shown ? shown : null
   const ofLog = 'logRetentionMonths' in shown ? shown : null
-  const [days, setDays] = useState(textOf(ofContent?.sentContentDays ?? null))
-  const [months, setMonths] = useState(textOf(ofLog?.logRetentionMonths ?? null))
+  const [days, setDays] = useState(formatDays(ofContent?.sentContentDays ?? null))
+  const [months, setMonths] = useState(formatDays(ofLog?.logRetentionMonths ?? null))
   const send = async () => {
     const body = {
-      ...(ofContent !== null && { sentContentDays: numberOf(days) }),
-      ...(ofLog !== null && { logRetentionMonths: numberOf(months) }),
+      ...(ofContent !== null && { sentContentDays: parseDays(days) }),
+      ...(ofLog !== null && { logRetentionMonths: parseDays(months) }),
     }
     onChange(await call<Retention>('PATCH', `${path}/retention`, { body }))
     say('Saved. It applies within a day to stored mail.')
@@ -86,10 +86,10 @@ function Fields({ path, shown, onChange, onDone }: FieldsProps) {
   )
 }
 
-function textOf(value: number | null): string {
+function formatDays(value: number | null): string {
   return value === null ? '' : String(value)
 }
 
-function numberOf(text: string): number | null {
+function parseDays(text: string): number | null {
   return text === '' ? null : Number(text)
 }

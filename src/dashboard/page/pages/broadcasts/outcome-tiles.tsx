@@ -5,7 +5,7 @@ import type { Broadcast } from '../../../../../schemas/broadcast.ts'
 import type { Outcomes } from '../../../../../schemas/counts/outcomes.ts'
 import { ApiError, call } from '../../api/call.ts'
 import { messagesPath, serverApi } from '../../api/place.ts'
-import { formatNumber, formatShare, wordOf } from '../../api/words.ts'
+import { formatNumber, formatShare, formatStatus } from '../../api/words.ts'
 import { Button } from '../../parts/button.tsx'
 import { Card, Fault, Skeleton } from '../../parts/card.tsx'
 import type { Tone } from '../../parts/chip.tsx'
@@ -121,7 +121,7 @@ function Tiles({ pages, serverId, broadcastId }: TilesProps) {
             .map(([name, count]) => (
               <span key={name} class="reason">
                 <Link href={messagesPath(serverId, { broadcastId, classification: name })}>
-                  {wordOf(name)} {formatNumber(count)}
+                  {formatStatus(name)} {formatNumber(count)}
                 </Link>
               </span>
             ))}

@@ -145,7 +145,7 @@ function SessionRows({ sessions, onChange }: { sessions: SessionList['sessions']
         <li key={sessionId}>
           <div>
             <b>
-              {browserOf(userAgent)} {current && <span class="tag">This one</span>}
+              {describeBrowser(userAgent)} {current && <span class="tag">This one</span>}
             </b>
             <p>
               {accountName === null ? '' : `${accountName}, `}
@@ -160,7 +160,7 @@ function SessionRows({ sessions, onChange }: { sessions: SessionList['sessions']
 }
 
 /** A browser and its system, from its user agent. */
-function browserOf(userAgent: string): string {
+function describeBrowser(userAgent: string): string {
   const browser = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari'].find((one) => userAgent.includes(one))
   const system = ['Windows', 'Android', 'iPhone', 'iPad', 'Mac OS', 'Linux'].find((one) => userAgent.includes(one))
   const names: Readonly<Record<string, string>> = { Edg: 'Edge', OPR: 'Opera' }

@@ -5,7 +5,7 @@ import type { Message } from '../../../../../schemas/message.ts'
 type Body = Pick<MessageContent, 'text' | 'html'>
 
 /** The command. Takes the message and its content, or null if it is expired or hidden: then `text` is empty. */
-export function curlOf(message: Message, content: Body | null): string {
+export function formatCurl(message: Message, content: Body | null): string {
   const { from, recipients, subject, tag, metadata, headers, streamId, test } = message
   const list = (kind: string) =>
     recipients.filter((one) => one.kind === kind).map(({ recipient, name }) => addressOf(recipient, name))

@@ -36,8 +36,8 @@ const DEFERRALS: readonly (readonly [pattern: RegExp, text: string])[] = [
 ]
 
 /** The meaning of an event. */
-export function meaningOf({ event, details }: MessageEvent): Meaning | null {
-  if (event === 'bounced') return bounceOf(details)
+export function explainEvent({ event, details }: MessageEvent): Meaning | null {
+  if (event === 'bounced') return explainBounce(details)
   if (event === 'spam_complaint')
     return {
       text: 'The recipient reported this message as spam. The address is suppressed, and only the operator can lift that.',
@@ -47,10 +47,10 @@ export function meaningOf({ event, details }: MessageEvent): Meaning | null {
     const how = details.source === 'one_click' ? 'with their mail program’s button' : 'with the link in the mail'
     return { text: `The recipient unsubscribed ${how} and gets no further mail of the stream.`, isSuppressed: true }
   }
-  return event === 'deferred' ? deferralOf(details.response ?? '') : null
+  return event === 'deferred' ? explainDeferral(details.response ?? '') : null
 }
 
-function bounceOf({ classification, hard, expired }: MessageEvent['details']): Meaning {
+function explainBounce({ classification, hard, expired }: MessageEvent['details']): Meaning {
   const why = expired
     ? (BOUNCES.Expired as string)
     : (BOUNCES[classification ?? ''] ?? 'The receiving server rejected it permanently.')
@@ -61,7 +61,7 @@ function bounceOf({ classification, hard, expired }: MessageEvent['details']): M
   }
 }
 
-function deferralOf(response: string): Meaning {
+function explainDeferral(response: string): Meaning {
   const known = DEFERRALS.find(([pattern]) => pattern.test(response))?.[1]
   return { text: `${known ?? 'The server asks to try later.'} It is retried automatically.`, isSuppressed: false }
 }

@@ -11,7 +11,7 @@ import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
 import { usePoll } from '../../api/poll.ts'
 import { may } from '../../api/session.ts'
-import { count, formatDay, formatSize, wordOf } from '../../api/words.ts'
+import { count, formatDay, formatSize, formatStatus } from '../../api/words.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import type { PageProps } from '../../browser/page-props.ts'
 import { Button } from '../../parts/button.tsx'
@@ -25,7 +25,7 @@ import { Time } from '../../parts/time.tsx'
 import { say } from '../../parts/toast.tsx'
 import { areFilesKept, MessageContentCard } from './content.tsx'
 import { isContentHidden } from './content-gate.tsx'
-import { curlOf } from './curl.ts'
+import { formatCurl } from './curl.ts'
 import { SendAgain } from './send-again.tsx'
 import { TimeLine } from './time-line.tsx'
 import { Verdict } from './verdict.tsx'
@@ -107,7 +107,7 @@ function MessageHead({ message, serverId, onCancelled }: HeadProps) {
     <>
       {[...counts].map(([status, number]) => (
         <StatusChip status={status} key={status}>
-          {number} {wordOf(status).toLowerCase()}
+          {number} {formatStatus(status).toLowerCase()}
         </StatusChip>
       ))}
       <span class="from">From {from.name === null ? from.email : `${from.name} <${from.email}>`}</span>
@@ -156,7 +156,7 @@ function CopyCurl({ message, serverId }: { message: Message; serverId: string })
       attachmentCount > 0 ? count(attachmentCount, 'attachment') : null,
     ].filter((one) => one !== null)
     if (missing.length > 0) say(`The command was copied without ${missing.join(' and ')}`)
-    return curlOf(message, content)
+    return formatCurl(message, content)
   }
   return <CopyButton text={build}>Copy as curl</CopyButton>
 }

@@ -8,7 +8,7 @@ import { call } from '../../api/call.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
 import { may } from '../../api/session.ts'
-import { count, formatAgo, formatGap, wordOf } from '../../api/words.ts'
+import { count, formatAgo, formatGap, formatStatus } from '../../api/words.ts'
 import { Button } from '../../parts/button.tsx'
 import { Chip, lookOf } from '../../parts/chip.tsx'
 import { CopyValue } from '../../parts/copy.tsx'
@@ -16,7 +16,7 @@ import { DefinitionList } from '../../parts/definition-list.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Time } from '../../parts/time.tsx'
 import { say } from '../../parts/toast.tsx'
-import { meaningOf } from './meaning.ts'
+import { explainEvent } from './meaning.ts'
 import { Route } from './route.tsx'
 
 interface TimeLineProps {
@@ -135,7 +135,7 @@ interface HappenedProps {
 
 function Happened({ event, acceptedAt, way, children }: HappenedProps) {
   const { code, response } = event.details
-  const meaning = meaningOf(event)
+  const meaning = explainEvent(event)
   const gapMs = Date.parse(event.occurredAt) - Date.parse(acceptedAt)
   const side = (
     <>
@@ -143,7 +143,7 @@ function Happened({ event, acceptedAt, way, children }: HappenedProps) {
     </>
   )
   return (
-    <Node status={event.event} title={wordOf(event.event)} about={event.recipient} side={side}>
+    <Node status={event.event} title={formatStatus(event.event)} about={event.recipient} side={side}>
       {response != null && <Answer code={code ?? null} response={response} />}
       {event.route !== null && <Route route={event.route} />}
       {meaning !== null && (

@@ -2,7 +2,7 @@
 import type { Message, MessageEvent } from '../../../../../schemas/message.ts'
 import { count } from '../../api/words.ts'
 import { Icon } from '../../parts/icon.tsx'
-import { meaningOf } from './meaning.ts'
+import { explainEvent } from './meaning.ts'
 
 const LOST: readonly string[] = ['bounced', 'failed', 'suppressed']
 const WAITING: readonly string[] = ['accepted', 'deferred']
@@ -49,5 +49,5 @@ export function Verdict({ message: { recipients, events } }: { message: Message 
 /** Why one did not get it. */
 function reasonOf(events: readonly MessageEvent[], recipient: string): string {
   const bounce = events.findLast((one) => one.event === 'bounced' && one.recipient === recipient)
-  return (bounce && meaningOf(bounce)?.text) ?? 'It was not sent.'
+  return (bounce && explainEvent(bounce)?.text) ?? 'It was not sent.'
 }

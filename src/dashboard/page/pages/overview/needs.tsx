@@ -6,7 +6,7 @@ import type { LimitEntry } from '../../../../../schemas/server.ts'
 import type { Stream } from '../../../../../schemas/stream.ts'
 import type { Webhook } from '../../../../../schemas/webhook.ts'
 import { serverPath } from '../../api/place.ts'
-import { serverOf, session } from '../../api/session.ts'
+import { findServer, session } from '../../api/session.ts'
 import { capital, count, formatAgo, formatDay, formatNumber } from '../../api/words.ts'
 import { LinkButton } from '../../parts/button.tsx'
 import { Card, Empty } from '../../parts/card.tsx'
@@ -99,7 +99,7 @@ function approvalNeeds(serverId: string): Need[] {
     closed: ['This account is closed', 'You can only read its data.'],
   } as const
   const [title, text] = texts[account.status]
-  const isLive = serverOf(serverId)?.mode === 'live'
+  const isLive = findServer(serverId)?.mode === 'live'
   return [
     { tone: isLive ? 'bounced' : 'deferred', icon: 'clock', title, text, act: 'See the account', href: '/account' },
   ]

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { Stats, StatsGroup, StatsGroupBy } from '../../../../../schemas/stats.ts'
 import type { Stream } from '../../../../../schemas/stream.ts'
-import { call, queryOf } from '../../api/call.ts'
+import { call, formatQuery } from '../../api/call.ts'
 import { useLoad } from '../../api/load.ts'
 import { messagesPath, serverApi } from '../../api/place.ts'
 import { formatNumber, formatShare } from '../../api/words.ts'
@@ -45,7 +45,7 @@ export function Outcomes({ serverId, from, to, streams }: OutcomesProps) {
   const [by, setBy] = useState<StatsGroupBy>('site')
   const stats = useLoad<Stats>(
     (signal) => {
-      const query = queryOf({ from, to, by: 'total', groupBy: by })
+      const query = formatQuery({ from, to, by: 'total', groupBy: by })
       return call('GET', serverApi(serverId, `/stats${query}`), { signal })
     },
     [serverId, from, to, by],

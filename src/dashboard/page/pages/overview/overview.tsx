@@ -3,11 +3,11 @@ import { useSearchParams } from 'wouter-preact'
 import type { Overview } from '../../../../../schemas/dashboard/overview.ts'
 import type { Stats } from '../../../../../schemas/stats.ts'
 import type { Stream } from '../../../../../schemas/stream.ts'
-import { call, queryOf } from '../../api/call.ts'
+import { call, formatQuery } from '../../api/call.ts'
 import { useLive } from '../../api/live.ts'
 import { useLoad } from '../../api/load.ts'
 import { messagesPath, serverApi, serverPath } from '../../api/place.ts'
-import { may, serverOf } from '../../api/session.ts'
+import { findServer, may } from '../../api/session.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import type { PageProps } from '../../browser/page-props.ts'
 import { LinkButton, Segments } from '../../parts/button.tsx'
@@ -51,7 +51,7 @@ export function OverviewPage({ serverId }: PageProps) {
   const [from, middle, to] = [0, range.columns, 2 * range.columns].map((n) => new Date(borders[n] ?? 0).toISOString())
   const stats = useLoad<Stats>(
     (signal) =>
-      call('GET', serverApi(serverId, `/stats${queryOf({ from, to, by: range.rows, streamId })}`), { signal }),
+      call('GET', serverApi(serverId, `/stats${formatQuery({ from, to, by: range.rows, streamId })}`), { signal }),
     [serverId, range.name, zone, streamId],
   )
   const overview = useLoad<Overview>((signal) => call('GET', serverApi(serverId, '/overview'), { signal }), [serverId])
@@ -62,7 +62,7 @@ export function OverviewPage({ serverId }: PageProps) {
   return (
     <>
       <Head title="Overview" meta={zoneWords(range, zone)}>
-        {serverOf(serverId)?.mode === 'test' && may('write') && (
+        {findServer(serverId)?.mode === 'test' && may('write') && (
           <LinkButton icon="send" href={serverPath(serverId, 'start')}>
             Send a test message
           </LinkButton>

@@ -3,7 +3,7 @@ import { Link } from 'wouter-preact'
 import type { ReceivedSummary } from '../../../../../schemas/inbound.ts'
 import { useSearchList } from '../../api/lists.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
-import { serverOf } from '../../api/session.ts'
+import { findServer } from '../../api/session.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import { useKeptFilters } from '../../browser/filters-kept.ts'
 import type { PageProps } from '../../browser/page-props.ts'
@@ -25,7 +25,7 @@ export function ReceivedPage({ serverId }: PageProps) {
   usePlace({ word: 'Received' })
   const [filters, change] = useKeptFilters([])
   const list = useSearchList<ReceivedSummary>(serverApi(serverId, '/inbound/search'), 'messages', filters)
-  const isTest = serverOf(serverId)?.mode === 'test'
+  const isTest = findServer(serverId)?.mode === 'test'
   return (
     <>
       <Head title="Received" meta="Mail to the addresses of an inbound stream." />

@@ -6,7 +6,7 @@ import type { EventName, Webhook, WebhookFormat } from '../../../../../schemas/w
 import { call } from '../../api/call.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
-import { wordOf } from '../../api/words.ts'
+import { formatStatus } from '../../api/words.ts'
 import { Button } from '../../parts/button.tsx'
 import { Code } from '../../parts/copy.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
@@ -127,7 +127,7 @@ function EventTicks({ events, onChange }: EventTicksProps) {
       {EVENT_NAMES.map((event) => (
         <Tick
           key={event}
-          label={wordOf(event)}
+          label={formatStatus(event)}
           checked={events.includes(event)}
           onChange={(isOn) => turn(event, isOn)}
         />

@@ -8,7 +8,7 @@ import { useGetList } from '../../api/lists.ts'
 import { type LoadedList, useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
 import { may } from '../../api/session.ts'
-import { formatAgo, formatNumber, formatShare, wordOf } from '../../api/words.ts'
+import { formatAgo, formatNumber, formatShare, formatStatus } from '../../api/words.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import { useKeptFilters } from '../../browser/filters-kept.ts'
 import type { PageProps } from '../../browser/page-props.ts'
@@ -135,7 +135,7 @@ function Deliveries({ list, filters, onFilter, onOpen }: DeliveriesProps) {
 function DeliveryLink({ delivery, onOpen }: { delivery: Delivery; onOpen: (id: string) => void }) {
   return (
     <button type="button" class="row-link as-text" onClick={() => onOpen(delivery.deliveryId)}>
-      {wordOf(delivery.event)}
+      {formatStatus(delivery.event)}
     </button>
   )
 }
@@ -148,7 +148,9 @@ function Health({ health, href }: { health: WebhookHealth; href: string }) {
       <div class={`card ${isFailing(health) ? 'bounced' : 'delivered'}`}>
         <dt>Last result</dt>
         <dd class="num">{last === null ? '–' : resultOf(last)}</dd>
-        <dd class="than">{last === null ? 'No attempt yet' : `${wordOf(last.event)}, ${formatAgo(last.createdAt)}`}</dd>
+        <dd class="than">
+          {last === null ? 'No attempt yet' : `${formatStatus(last.event)}, ${formatAgo(last.createdAt)}`}
+        </dd>
       </div>
       <div class="card">
         <dt>Delivered</dt>
@@ -246,7 +248,7 @@ function TestEvent({ path, events, onClose, onQueued }: OrderProps & { events: r
           label="Event"
           value={event}
           onChange={setEvent}
-          options={events.map((one) => [one, wordOf(one)] as const)}
+          options={events.map((one) => [one, formatStatus(one)] as const)}
           hint="Signed and posted like any other, with made-up content."
         />
       </Form>
@@ -288,7 +290,7 @@ function About({ webhook }: { webhook: Webhook }) {
       <DefinitionList
         of={[
           ['URL', url],
-          ['Events', events.map(wordOf).join(', ')],
+          ['Events', events.map(formatStatus).join(', ')],
           ['Stream', streamId ?? 'All streams'],
           ['Tag', tag ?? 'All tags'],
           ...(entry === undefined ? [] : [['Metadata', `${entry[0]}: ${entry[1]}`] as const]),
