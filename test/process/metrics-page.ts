@@ -19,6 +19,7 @@ async function fullPage(): Promise<string> {
   const bounced = { result: 'bounced', classification: 'InvalidRecipient', route: { ...ROUTE, isVerified: true } }
   metrics.attempted(bounced, '01a2206e-6879-7000-8342-4937ae459cd8')
   metrics.examined([{ name: 'disk', status: 'warning' }])
+  metrics.blocklists([{ list: 'bl.example', listed: 1 }])
   metrics.received('inbound')
   metrics.scheduled('accepted', 1)
   metrics.unsubscribed('view', 'ok')
