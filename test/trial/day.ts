@@ -97,7 +97,7 @@ async function publishOwn(ask: Ask): Promise<void> {
 /** The records that `domain add` has printed. */
 async function publish(ask: Ask, out: string): Promise<void> {
   const found = [...out.matchAll(/^(CNAME|TXT) +(\S+) +(\S.*?)(?: {2,}.*)?$/gm)]
-  if (found.length !== 2) throw new Error(`Two records, not: ${out}`)
+  if (found.length !== 4) throw new Error(`Two required and two recommended records, not: ${out}`)
   for (const [, type, name = '', value = ''] of found) {
     const record: ZoneRecord = type === 'CNAME' ? { type, domain: value } : { type: 'TXT', data: value }
     await ask({ order: 'set', name, records: [record] })
