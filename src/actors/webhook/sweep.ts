@@ -133,8 +133,9 @@ function thin(
 ): Decision<null> {
   const { shard, webhookId, slice } = at
   const place = { shard, webhookId, slice }
+  const opened = blocks.map(([packed]) => unlessDamaged(() => unpackDeliveries(slice, packed)))
   const rows = [
-    ...blocks.flatMap(([packed]) => unlessDamaged(() => unpackDeliveries(slice, packed)) ?? []),
+    ...opened.flatMap((some) => some ?? []),
     ...entries.map((entry) => ({ name: itemOf(entry).name, record: '' })),
   ].map((row) => ({ ...row, ...parseDeliveryItem(row.name) }))
   const missing = rows.map((one) => recordFact(shard, webhookId, one)).filter((fact) => !facts.has(fact))
@@ -142,6 +143,9 @@ function thin(
   const key = deliveryKey(shard, webhookId, slice)
   const delivered: string[] = []
   const ops: Op[] = blocks.map(([packed]) => removeBlockOp(place, packed))
+  // The bytes of a damaged block may be no UTF-8: then its text names no member, and only the key removes it.
+  if (blocks.length > 0 && opened.every((some) => some === null))
+    ops.push({ key: blocksKey(shard, webhookId, slice), write: 'UNLINK', args: [] })
   if (entries.length > 0)
     ops.push({ key: queueKey(shard, webhookId, slice), write: 'XTRIM', args: ['MINID', idAfter(entries)] })
   for (const { name, deliveryId, record } of rows) {
