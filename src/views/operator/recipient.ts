@@ -26,7 +26,7 @@ import { numberIn, personPlaces } from '../person.ts'
 /** Accounts that one call looks at, and that it asks at once. */
 export const ACCOUNTS_LOOKED_AT_MAX = 1_000
 const ACCOUNTS_AT_ONCE = 200
-/** No account and no server is begun after this time. */
+/** After this time no account is begun, and no server except the first one. */
 const TIME_MAX_MS = 2_000
 /** Servers of an account. */
 const SERVERS_MAX = 1_000
@@ -80,12 +80,14 @@ interface Place {
 interface Call extends RecipientSearch {
   readonly messages: RecipientMessage[]
   readonly endsAtMs: number
+  /** Servers that were read. One is read whatever the time, so that a page of a slow store is a step too. */
+  servers: number
 }
 
 /** A page; null if the store did not answer. */
 export async function searchRecipient(deps: SearchDeps, search: RecipientSearch): Promise<RecipientMessages | null> {
   const { read, nowMs } = deps
-  const call: Call = { ...search, messages: [], endsAtMs: nowMs() + TIME_MAX_MS }
+  const call: Call = { ...search, messages: [], endsAtMs: nowMs() + TIME_MAX_MS, servers: 0 }
   const begun = parsePlace(search.after)
   const after = begun?.accountId ?? null
   const older = await readNewest(read, ALL, { limit: ACCOUNTS_LOOKED_AT_MAX + 1, after })
@@ -159,7 +161,9 @@ async function searchAccount(
     const after = begun?.serverId === serverId ? begun.messageId : null
     const limit = call.limit - call.messages.length
     // The page is full, or its time is over: nothing of this server was read.
-    if (limit === 0 || deps.nowMs() >= call.endsAtMs) return [accountId, serverId, after ?? HIGHEST_ID].join('.')
+    const isOver = call.servers > 0 && deps.nowMs() >= call.endsAtMs
+    if (limit === 0 || isOver) return [accountId, serverId, after ?? HIGHEST_ID].join('.')
+    call.servers += 1
     const owner = { accountId, serverId, mode, defaultStreamId, hash: null }
     const filter = { ...NO_FILTERS, recipient: hmac }
     const hits = await findMessages(deps, owner, { filter, page: { limit, after } })
