@@ -35,20 +35,12 @@ import {
 import { unpackHead } from '../../state/message/head.ts'
 import { unpackLogEntry } from '../../state/message/log-entry.ts'
 import { deleteOps, MessageRows } from '../../state/message/row.ts'
-import {
-  accountOfColdLane,
-  type ColdItem,
-  coldDue,
-  leafOf,
-  readColdItem,
-  type SealedRow,
-} from '../../state/message/sealed.ts'
+import { accountOfColdLane, type ColdItem, coldDue, readColdItem, type SealedRow } from '../../state/message/sealed.ts'
 import { statusField } from '../../state/message/status.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { endContent } from '../erasure/erased-content.ts'
 import { ErasedMessages } from '../erasure/erased-messages.ts'
-import { unlinkColdDue } from '../message/unlink.ts'
-import { swap } from './swap.ts'
+import { nameNext, swap } from './swap.ts'
 
 const SECOND_MS = 1_000
 
@@ -109,10 +101,9 @@ export const prepareErase: CommandType<PrepareBody, EraseJob | null> = {
     // It has left by its age.
     if (row === null || row.generation === 0)
       return { kind: 'done', reply: null, ...looked(walk, { lane, order, context }) }
-    const next = { ...row, next: leafOf(order, context.newId()) }
-    const abandoned = row.next === '' ? [] : [unlinkColdDue(context, { ...row, leaf: row.next }, { isReplaced: true })]
-    const reply: EraseJob = { act: 'erase', serverId, segment, row: next, number: walk.number, step }
-    return { kind: 'done', reply, ops: [rows.sealOp(next)], due: abandoned }
+    const next = nameNext(rows, { ...order, row }, context)
+    const reply: EraseJob = { act: 'erase', serverId, segment, row: next.row, number: walk.number, step }
+    return { kind: 'done', reply, ops: next.ops, due: next.due }
   },
 }
 

@@ -12,7 +12,6 @@
 import type { CommandType, Context, Decision, Due, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { idOfEntry, msOf } from '../../../cluster/id.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
-import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { unpackLogEntry } from '../../state/message/log-entry.ts'
 import { MessageRows } from '../../state/message/row.ts'
@@ -27,6 +26,7 @@ import {
   ownersIn,
 } from '../retention/ended-content.ts'
 import type { TouchedMessage } from './erase.ts'
+import { retryLater } from './swap.ts'
 
 /** Messages to read: from an entry id to a millisecond. */
 export interface ForgetJob {
@@ -78,10 +78,7 @@ export const forgetOutcome: CommandType<OutcomeBody<ForgetOutcome>, null> = {
     const order = parseItem(item)
     const server = states.get<ServerState | null>(serverRef(order.serverId))
     if (outcome === null || server === null) return { kind: 'done', reply: null, done }
-    if (outcome.result === 'away') {
-      const atMs = context.nowMs + Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
-      return { kind: 'done', reply: null, ...(current && { due: [{ lane, item, atMs }] }) }
-    }
+    if (outcome.result === 'away') return retryLater({ lane, item, attempt, current }, context.nowMs)
     const owners = ownersIn(states, server)
     const messages = outcome.messages.flatMap((one) => unlessDamaged(() => findEnded(one, server, context.shard)) ?? [])
     const entities = [

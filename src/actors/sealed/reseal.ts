@@ -9,7 +9,6 @@
 
 import type { CommandType, Decision, Fact, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { laneKey } from '../../../cluster/keyspace.ts'
-import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import {
   type ColdItem,
@@ -17,13 +16,11 @@ import {
   coldLane,
   formatColdItem,
   isWrittenOff,
-  leafOf,
   readColdItem,
   type SealedRow,
 } from '../../state/message/sealed.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
-import { unlinkColdDue } from '../message/unlink.ts'
-import { swap } from './swap.ts'
+import { nameNext, retryLater, swap } from './swap.ts'
 
 /** A segment to write again with keys that the ring seals now. */
 export interface ResealJob {
@@ -83,10 +80,9 @@ export const prepareReseal: CommandType<PrepareBody, ResealJob | null> = {
     const rows = new MessageRows(context.shard, { serverId, segment })
     const row = rows.sealed(facts)
     if (row === null || row.generation === 0 || isWrittenOff(row)) return { kind: 'done', reply: null }
-    const next = { ...row, next: leafOf({ serverId, segment }, context.newId()) }
-    const abandoned = row.next === '' ? [] : [unlinkColdDue(context, { ...row, leaf: row.next }, { isReplaced: true })]
-    const reply: ResealJob = { act: 'reseal', serverId, segment, row: next }
-    return { kind: 'done', reply, ops: [rows.sealOp(next)], due: abandoned }
+    const next = nameNext(rows, { serverId, segment, row }, context)
+    const reply: ResealJob = { act: 'reseal', serverId, segment, row: next.row }
+    return { kind: 'done', reply, ops: next.ops, due: next.due }
   },
 }
 
@@ -100,10 +96,7 @@ export const resealOutcome: CommandType<OutcomeBody<ResealOutcome>, null> = {
     const done = [{ lane, item }]
     // The walk orders it again.
     if (outcome === null) return { kind: 'done', reply: null, done }
-    if (outcome.result === 'away') {
-      const atMs = context.nowMs + Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
-      return { kind: 'done', reply: null, ...(current && { due: [{ lane, item, atMs }] }) }
-    }
+    if (outcome.result === 'away') return retryLater({ lane, item, attempt, current }, context.nowMs)
     const swapped = swap(new MessageRows(context.shard, itemOf(item)), facts, context, outcome)
     if (swapped.isSwapped) return { kind: 'done', reply: null, ops: swapped.ops, due: swapped.due, done }
     const due = current ? [...swapped.due, { lane, item, atMs: context.nowMs }] : swapped.due

@@ -12,16 +12,15 @@
 
 import type { CommandType, Decision, FactOf, OutcomeBody, PrepareBody, States } from '../../../cluster/behaviour.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
+import { DAY_MS } from '../../state/calendar.ts'
 import { streamsKey } from '../../state/keys.ts'
 import { headWithoutPack, isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { type ContentOwners, shortContentDays } from '../../state/message/retention.ts'
 import { MessageRows } from '../../state/message/row.ts'
-import { type ColdItem, leafOf, readColdItem, type SealedRow } from '../../state/message/sealed.ts'
+import { type ColdItem, readColdItem, type SealedRow } from '../../state/message/sealed.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
-import { unlinkColdDue } from '../message/unlink.ts'
 import { daysOfStream, missingStreams, ownersIn } from '../retention/ended-content.ts'
-import { swap } from './swap.ts'
+import { nameNext, retryLater, swap } from './swap.ts'
 
 /** Streams of a server that are read: more than a server has. */
 const STREAMS_MAX = 1_000
@@ -71,11 +70,10 @@ export const prepareStrip: CommandType<PrepareBody, StripJob | null> = {
     if (entities.length > 0 || 'missing' in owners) return { kind: 'need', entities }
     const ends = endsOf(states, { owners, streamIds, nowMs: context.nowMs })
     if (ends.length === 0) return { kind: 'done', reply: null }
-    const next = { ...row, next: leafOf(place, context.newId()) }
-    const abandoned = row.next === '' ? [] : [unlinkColdDue(context, { ...row, leaf: row.next }, { isReplaced: true })]
+    const next = nameNext(rows, { ...place, row }, context)
     const { defaultStreamId } = server
-    const reply: StripJob = { act: 'strip', ...place, row: next, defaultStreamId, ends }
-    return { kind: 'done', reply, ops: [rows.sealOp(next)], due: abandoned }
+    const reply: StripJob = { act: 'strip', ...place, row: next.row, defaultStreamId, ends }
+    return { kind: 'done', reply, ops: next.ops, due: next.due }
   },
 }
 
@@ -92,10 +90,7 @@ export const stripOutcome: CommandType<OutcomeBody<StripOutcome>, null> = {
   decide({ lane, item, attempt, current, outcome }, _states, facts, context) {
     const done = [{ lane, item }]
     if (outcome === null || outcome.result === 'none') return { kind: 'done', reply: null, done }
-    if (outcome.result === 'away') {
-      const atMs = context.nowMs + Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
-      return { kind: 'done', reply: null, ...(current && { due: [{ lane, item, atMs }] }) }
-    }
+    if (outcome.result === 'away') return retryLater({ lane, item, attempt, current }, context.nowMs)
     const rows = new MessageRows(context.shard, placeOf(item))
     const swapped = swap(rows, facts, context, outcome)
     if (!swapped.isSwapped) {

@@ -9,14 +9,12 @@
 
 import type { CommandType, Decision, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { cutoffMs } from '../../state/age.ts'
-import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { MessageRows } from '../../state/message/row.ts'
-import { type ColdItem, leafOf, readColdItem, type SealedRow } from '../../state/message/sealed.ts'
+import { type ColdItem, readColdItem, type SealedRow } from '../../state/message/sealed.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { logMonths } from '../authorization/log-age.ts'
-import { unlinkColdDue } from '../message/unlink.ts'
-import { swap } from './swap.ts'
+import { nameNext, retryLater, swap } from './swap.ts'
 
 /** A segment to write again without what is older than this. */
 export interface TrimJob {
@@ -56,10 +54,9 @@ export const prepareTrim: CommandType<PrepareBody, TrimJob | null> = {
     const row = rows.sealed(facts)
     const cutoff = cutoffMs(context.nowMs, isTestSegment(place.segment), months)
     if (row === null || row.generation === 0 || row.firstMs >= cutoff) return { kind: 'done', reply: null }
-    const next = { ...row, next: leafOf(place, context.newId()) }
-    const abandoned = row.next === '' ? [] : [unlinkColdDue(context, { ...row, leaf: row.next }, { isReplaced: true })]
-    const reply: TrimJob = { act: 'trim', ...place, row: next, cutoffMs: cutoff }
-    return { kind: 'done', reply, ops: [rows.sealOp(next)], due: abandoned }
+    const next = nameNext(rows, { ...place, row }, context)
+    const reply: TrimJob = { act: 'trim', ...place, row: next.row, cutoffMs: cutoff }
+    return { kind: 'done', reply, ops: next.ops, due: next.due }
   },
 }
 
@@ -72,10 +69,7 @@ export const trimOutcome: CommandType<OutcomeBody<TrimOutcome>, null> = {
   decide({ lane, item, attempt, current, outcome }, _states, facts, context) {
     const done = [{ lane, item }]
     if (outcome === null) return { kind: 'done', reply: null, done }
-    if (outcome.result === 'away') {
-      const atMs = context.nowMs + Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
-      return { kind: 'done', reply: null, ...(current && { due: [{ lane, item, atMs }] }) }
-    }
+    if (outcome.result === 'away') return retryLater({ lane, item, attempt, current }, context.nowMs)
     const rows = new MessageRows(context.shard, placeOf(item))
     const swapped = swap(rows, facts, context, outcome)
     if (!swapped.isSwapped) {
