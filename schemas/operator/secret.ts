@@ -25,13 +25,13 @@ export const ROTATION = strictObject({
   phase: {
     enum: ROTATION_PHASES,
     description:
-      '`preparing`: every process needs the new secret; `switching`, `settling`: every process takes the new key; `walking`: values are sealed anew; `retiring`: the former key is removed; `rewriting`: the file of the store is written again',
+      '`preparing`: every process needs the new secret; `switching`, `settling`: every process takes the new key; `walking`: values are sealed again; `retiring`: the former key is removed; `rewriting`: the file of the store is written again',
     examples: ['walking'],
   },
   startedAt: INSTANT,
   doneAt: INSTANT_OR_NULL,
   progress: { type: 'number', minimum: 0, maximum: 1, description: 'Share of the keys of the store that were visited' },
-  resealed: { ...COUNT, description: 'Values that were sealed anew, and segments of the log that were ordered to be' },
+  resealed: { ...COUNT, description: 'Values that were sealed again, and segments of the log that were ordered to be' },
   unreadable: { ...COUNT, description: 'Values that no key opens: they were damaged before' },
   waitsFor: { type: ['string', 'null'], description: 'What the rotation waits for; null: nothing' },
 })

@@ -46,7 +46,7 @@ export type FoundValues =
       readonly kind: 'webhook'
       readonly shard: number
       readonly webhookId: string
-      /** Sealed values, and the same sealed anew. */
+      /** Sealed values, and the same sealed again. */
       readonly secrets: Readonly<Record<string, string>>
     }
 

@@ -1,5 +1,5 @@
 /**
- * rotation - the secret of a running service is rotated: everything that is sealed is sealed anew, nothing opens with
+ * rotation - the secret of a running service is rotated: everything that is sealed is sealed again, nothing opens with
  * the former keys, and all that worked before still does.
  */
 import { randomBytes } from 'node:crypto'
@@ -68,7 +68,7 @@ const file = (bytes: number) => ({
   content: randomBytes(bytes).toString('base64'),
 })
 
-t.test('rotation: all that is sealed is sealed anew, and works as before [secret.rotate]', async (t) => {
+t.test('rotation: all that is sealed is sealed again, and works as before [secret.rotate]', async (t) => {
   const former = deriveRingKeys(SECRET).sealing
   await verifyDomain(service.config.httpPort, service.firstRun, { zone, domain: 'live.example' })
   const hook = await call('POST /v1/webhooks', {

@@ -1,5 +1,5 @@
 /**
- * reseal - values that the walk of a rotation has sealed anew take the place of those that it has read.
+ * reseal - values that the walk of a rotation has sealed again take the place of those that it has read.
  *
  * A value that has changed in the meantime is left, and the next walk finds it again if it needs to. The stream of a
  * webhook has the secrets of earlier states too, which leave it once the last state has new ones.
@@ -50,7 +50,7 @@ export const reseal: CommandType<ResealBody, ResealReply> = {
   },
 }
 
-/** The sealed values of a webhook, and the same sealed anew. */
+/** The sealed values of a webhook, and the same sealed again. */
 export interface ResealWebhookBody {
   readonly webhookId: string
   readonly secrets: Readonly<Record<string, string>>

@@ -15,8 +15,8 @@ const PERCENT = 100
 
 /** Backups are not changed by a rotation. */
 const BACKUPS = `Backups from before this rotation need the former secret: a backup of DATA_DIR has it in
-secret-key, for others keep the former SECRET_KEY as long as you keep them. Who had the former secret
-and a copy of the store can still read that copy.`
+secret-key, for others keep the former SECRET_KEY as long as you keep them. A person with the former
+secret and a copy of the store can still read that copy.`
 const VARIABLES = 'If SECRET_KEY_PREVIOUS is set, remove it from the settings of every process.'
 
 interface RotateOptions extends ClientOptions {
@@ -61,6 +61,6 @@ async function rotate({ note, wait, ...options }: RotateOptions): Promise<number
 }
 
 function lineOf({ phase, progress, resealed, waitsFor }: Rotation): string {
-  const share = phase === 'walking' ? ` ${Math.floor(progress * PERCENT)} %, ${resealed} sealed anew` : ''
+  const share = phase === 'walking' ? ` ${Math.floor(progress * PERCENT)} %, ${resealed} sealed again` : ''
   return `${phase}${share}${waitsFor === null ? '' : `: ${waitsFor}`}`
 }

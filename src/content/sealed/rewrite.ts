@@ -1,6 +1,6 @@
 /**
  * rewrite - writes the object of a sealed segment again: with the rows of a person emptied, without expired messages,
- * without the keys of bodies whose content has ended, or with the keys in its heads sealed anew.
+ * without the keys of bodies whose content has ended, or with the keys in its heads sealed again.
  *
  * Blocks that nothing changes in are copied as they are for an erasure. The written object is read back before its row
  * may name it.

@@ -66,12 +66,12 @@ function fail(message: string): never {
 }
 
 function fieldsOf(value: unknown): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) fail('a part of it is no object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) fail('one of its parts is no object')
   return value as Fields
 }
 
 function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : fail('a part of it is no list')
+  return Array.isArray(value) ? value : fail('one of its parts is no list')
 }
 
 function textOf(value: unknown): string {

@@ -1,7 +1,7 @@
 /**
  * walk - the walk over all values that are sealed: some keys in a turn, and the place in the store where it continues
  *
- * Values are read beside the actors, and sealed anew by commands to their shards, which leave a value that has changed
+ * Values are read beside the actors, and sealed again by commands to their shards, which leave a value that has changed
  * since. After a restart of a Redis, or a move of shards between several, the walk begins again, because its place
  * means nothing there.
  *
@@ -19,7 +19,7 @@ import { countKeys, eachRedis, type FoundValues, readRun, scanSealed } from '../
 
 /** The longest turn, but for the page that it has begun. */
 const TURN_MS = 2_000
-/** The rest after values that were sealed anew, so that acceptance does not feel it. */
+/** The rest after values that were sealed again, so that acceptance does not feel it. */
 const REST_MS = 5
 /** The cursor at the end of the last Redis. */
 export const END = 'end'
@@ -88,7 +88,7 @@ async function walkPage(
   return { walk: { ...walk, node, cursor, visited: walk.visited + page.visited, found, unreadable }, resealed }
 }
 
-/** Orders that values are sealed anew; how many were. What was not is found by the next walk. */
+/** Orders that values are sealed again; how many were. What was not is found by the next walk. */
 async function order({ ask, newCmdId }: WalkDeps, values: FoundValues): Promise<number> {
   const cmdId = newCmdId()
   const { shard } = values

@@ -3,7 +3,7 @@
  *
  * Phases: `preparing` (each process has to have the new secret; then the ring, with a new generation, is sealed with
  * it) -> `switching` (each process has to know the new generation; then it seals) -> `settling` (each process has to
- * seal with it) -> `walking` (what the former generation has sealed is sealed anew, until a whole walk finds nothing,
+ * seal with it) -> `walking` (what the former generation has sealed is sealed again, until a whole walk finds nothing,
  * begun after the last command that was sealed before) -> `retiring` (the former generation leaves the ring) ->
  * `rewriting` (and the file of our own Redis) -> `done`. Each step is repeated after a crash, and changes nothing then.
  *
@@ -52,7 +52,7 @@ export interface RotationState {
   readonly walks: number
   /** Keys of the store at the beginning of the walk. */
   readonly keys: number
-  /** Values that were sealed anew, and segments that were ordered to be. */
+  /** Values that were sealed again, and segments that were ordered to be. */
   readonly resealed: number
   /** Values that no key opens, in the last whole walk. */
   readonly unreadable: number

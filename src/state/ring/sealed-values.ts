@@ -1,7 +1,7 @@
 /**
- * sealed-values - every place in the store that holds a value sealed under the ring, and the value sealed anew.
+ * sealed-values - every place in the store that holds a value sealed under the ring, and the value sealed again.
  *
- * Rows of hashes are sealed anew here as they are; webhooks are entities, and segments objects of the content store.
+ * Rows of hashes are sealed again here as they are; webhooks are entities, and segments objects of the content store.
  *
  * Keys: `head`, `received-head`, `dkim`, `user`, `webhook`, `sealed`
  *
@@ -21,14 +21,14 @@ import {
   wrapMailKey,
 } from './sealing.ts'
 
-/** What sealing anew takes. */
+/** What sealing again takes. */
 export interface Resealing {
   readonly ring: SealingRing
   /** A fresh nonce. */
   readonly nonce: () => Buffer
 }
 
-/** A value that needs nothing, cannot be opened with any key, or is sealed anew. */
+/** A value that needs nothing, cannot be opened with any key, or is sealed again. */
 export type Resealed = 'current' | 'unreadable' | { readonly after: string }
 
 /** A row of a hash: its key without the shard and the kind, its field and its text. */
@@ -75,7 +75,7 @@ export const SEALED_HASHES = {
 /** A kind of hash whose rows have sealed values. */
 export type SealedHash = keyof typeof SEALED_HASHES
 
-/** A head as it is in a segment, sealed anew; the same text if that is not needed, or not possible. */
+/** A head as it is in a segment, sealed again; the same text if that is not needed, or not possible. */
 export function resealedHead(ring: SealingRing, text: string): string {
   const resealed = resealHead(ring, text)
   return typeof resealed === 'string' ? text : resealed.after
@@ -95,14 +95,14 @@ export function isFormerSegment(packed: string, current: number): boolean {
   return generationOfMailKey(row.key) < current || (row.headKeys ?? 0) < current
 }
 
-/** The key of a mail, sealed anew. */
+/** The key of a mail, sealed again. */
 export function resealMailKey(ring: SealingRing, sealed: string): Resealed {
   if (generationOfMailKey(sealed) === ring.sealing().generation) return 'current'
   const key = openMailKey(ring, sealed)
   return key === null ? 'unreadable' : { after: wrapMailKey(ring, key) }
 }
 
-/** A secret in base64, sealed anew for the same owner. */
+/** A secret in base64, sealed again for the same owner. */
 export function resealSecret(
   { ring, nonce }: Resealing,
   { sealed, owner }: { readonly sealed: string; readonly owner: string },

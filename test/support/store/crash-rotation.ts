@@ -10,7 +10,7 @@ export const ROTATION_POINTS = [
   'generation being added',
   'generation added',
   'generation seals',
-  'values being sealed anew',
+  'values being sealed again',
   'former generation being removed',
   'former generation removed',
   'file being rewritten',
@@ -42,7 +42,7 @@ export function dieAtRotation(point: RotationPoint): void {
     async scan(this: Redis, ...args: Parameters<typeof scan>) {
       scans += 1
       // Values of the page before have been ordered.
-      if (scans === 2) reach('values being sealed anew')
+      if (scans === 2) reach('values being sealed again')
       return scan.apply(this, args)
     },
     async bgrewriteaof(this: Redis) {
