@@ -19,7 +19,9 @@ export interface Rewritten {
   readonly object: Pick<SealedRow, 'size' | 'key'> & Partial<Pick<SealedRow, 'messages' | 'firstMs' | 'headKeys'>>
 }
 
-/** The row with the object of a rewrite as its `next`, and its writes. An object that a former claim named is removed. */
+/**
+ * The row with the object of a rewrite as its `next`, and its writes. An object that a former claim named is removed.
+ */
 export function nameNext(
   rows: MessageRows,
   of: { readonly serverId: string; readonly segment: string; readonly row: SealedRow },
