@@ -15,6 +15,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeOneFile } from './support/machine/one-file.ts'
+import { type Program, runPrograms } from './support/machine/second-run.ts'
 import { DEEP, roomOf, runsOf, testFiles } from './support/machine/test-files.ts'
 
 /** Tests wait for clocks and processes two thirds of their time; those of the deep tier keep several processes busy. */
@@ -35,52 +36,47 @@ const files = testFiles().filter(
 
 const stores = makeFolder(hasMemory() ? realpathSync(MEMORY) : tmpdir(), 'sendwright-stores-')
 // In the checkout, where packages are found.
-const programs = makeFolder(import.meta.dirname, 'programs-')
+const bundles = makeFolder(import.meta.dirname, 'programs-')
 process.once('exit', () => {
-  for (const path of [stores, programs]) rmSync(path, { recursive: true, force: true })
+  for (const path of [stores, bundles]) rmSync(path, { recursive: true, force: true })
 })
 const env = {
   ...process.env,
   TAP: '1',
   TAP_TIMEOUT: String(FILE_MS_MAX / 1000),
   STORES_DIR: stores,
-  CRASH_HOST: join(programs, 'crash-host.js'),
-  ONE_FILE_MAIN: join(programs, 'main.js'),
+  CRASH_HOST: join(bundles, 'crash-host.js'),
+  ONE_FILE_MAIN: join(bundles, 'main.js'),
 }
 await makeOneFile(join(import.meta.dirname, 'support/service/crash-host.js'), env.CRASH_HOST)
 await makeOneFile(join(import.meta.dirname, '../src/cli/main.js'), env.ONE_FILE_MAIN)
 
-t.jobs = AT_ONCE
 t.setTimeout(ALL_MS_MAX)
-run(
-  'whole',
-  files.filter((file) => file.startsWith(DEEP) === isDeep),
-)
-run('apart', isDeep ? files.filter((file) => IN_BOTH.test(file)) : [])
-run('node', isDeep ? files.filter((file) => file.startsWith('http/')) : [])
+const programs = [
+  ...programsOf(
+    'whole',
+    files.filter((file) => file.startsWith(DEEP) === isDeep),
+  ),
+  ...programsOf('apart', isDeep ? files.filter((file) => IN_BOTH.test(file)) : []),
+  ...programsOf('node', isDeep ? files.filter((file) => file.startsWith('http/')) : []),
+]
+await runPrograms(t, programs, { jobs: AT_ONCE, msMax: FILE_MS_MAX })
 t.end()
 
 /** `node`: one process that serves HTTP with `node:http`, although uWebSockets.js is there. */
-function run(topology: 'whole' | 'apart' | 'node', some: readonly string[]): void {
+function programsOf(topology: 'whole' | 'apart' | 'node', some: readonly string[]): Program[] {
   const engine = topology === 'node' ? { HTTP_ENGINE: 'node' } : {}
-  for (const shared of runsOf(some)) {
+  return runsOf(some).map((shared) => {
     const paths = shared.map((file) => join(import.meta.dirname, `${file}.js`))
     const [first, ...more] = shared
-    const name = `${topology === 'whole' ? '' : `${topology}: `}${first}${more.length > 0 ? ` and ${more.length} more` : ''}`
     const preload = join(import.meta.dirname, 'support/machine/preload.js')
     const [path] = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js')]
-    void t.spawn(
-      // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
-      '/usr/bin/env',
-      ['-u', 'NODE_OPTIONS', process.execPath, '--import', preload, path as string],
-      {
-        env: { ...env, ...engine, TOPOLOGY: topology, SHARED_FILES: paths.join('\n') },
-        buffered: true,
-        timeout: FILE_MS_MAX,
-      },
-      name,
-    )
-  }
+    return {
+      name: `${topology === 'whole' ? '' : `${topology}: `}${first}${more.length > 0 ? ` and ${more.length} more` : ''}`,
+      args: ['--import', preload, path as string],
+      env: { ...env, ...engine, TOPOLOGY: topology, SHARED_FILES: paths.join('\n') },
+    }
+  })
 }
 
 /** A test may run the service as another user, who reads what is in it. */
