@@ -9,7 +9,6 @@
 
 import type { Redis } from 'ioredis'
 import { SHARDS } from '../../cluster/id.ts'
-import { OUTCOME_KEPT_MS, STAGED_MS } from '../../cluster/redis/mailbox-script.ts'
 import { RingNotReady } from '../state/ring/ring.ts'
 import {
   isFormerSegment,
@@ -27,7 +26,7 @@ const KEYS_A_PAGE = 200
 const FIELDS_A_PAGE = 100
 /** Entries of an entity that are read. */
 const ENTRIES_MAX = 100
-const KEY = /^\{s(\d{3})\}:(head|received-head|dkim|user|sealed|webhook|staged):(.+)$/
+const KEY = /^\{s(\d{3})\}:(head|received-head|dkim|user|sealed|webhook):(.+)$/
 const SEALED = /"sealed(?:User)?":"([A-Za-z0-9+/=]+)"/g
 const SERVER = /"serverId":"([\w-]+)"/
 
@@ -50,20 +49,13 @@ export type FoundValues =
       readonly secrets: Readonly<Record<string, string>>
     }
 
-/** What the scan takes. */
-export interface ScanDeps extends Resealing {
-  /** An outcome from before this time, ms of the store, may bring a value of an earlier generation. */
-  readonly outcomesSinceMs: number
-  readonly nowMs: () => number
-}
-
-/** A page of keys. `outcome` is one from before that time which its shard has not taken yet. */
+/** A page of keys. */
 export interface ScannedPage {
   /** The cursor behind the page; `0` at the end of the Redis. */
   readonly cursor: string
   readonly visited: number
   /** Each is read when it is asked for. */
-  readonly values: AsyncIterable<FoundValues | 'unreadable' | 'outcome'>
+  readonly values: AsyncIterable<FoundValues | 'unreadable'>
 }
 
 /** Every Redis once, in a fixed order. */
@@ -86,18 +78,17 @@ export async function countKeys(nodes: Nodes): Promise<number> {
 }
 
 /** The next page of a Redis. Rejects if it does not answer. */
-export async function scanSealed(redis: Redis, cursor: string, deps: ScanDeps): Promise<ScannedPage> {
+export async function scanSealed(redis: Redis, cursor: string, deps: Resealing): Promise<ScannedPage> {
   const [next, keys] = await redis.scan(cursor, 'COUNT', KEYS_A_PAGE)
   return { cursor: next, visited: keys.length, values: valuesOf(redis, keys, deps) }
 }
 
-async function* valuesOf(redis: Redis, keys: readonly string[], deps: ScanDeps): ScannedPage['values'] {
+async function* valuesOf(redis: Redis, keys: readonly string[], deps: Resealing): ScannedPage['values'] {
   const current = deps.ring.sealing().generation
   for (const key of keys) {
     const [, digits = '', kind = '', id = ''] = KEY.exec(key) ?? []
     const shard = Number(digits)
     if (kind === 'webhook') yield* ofWebhook(redis, { shard, key, webhookId: id }, deps)
-    else if (kind === 'staged') yield* ofOutcome(redis, key, deps)
     else if (kind === 'sealed') yield* ofSegments(redis, { shard, key, serverId: id }, current)
     else if (kind !== '') yield* ofHash(redis, { shard, key, kind: kind as SealedHash, id }, deps)
   }
@@ -132,13 +123,6 @@ async function* ofSegments(
   for await (const rows of pagesOf(redis, key))
     for (const [segment, packed] of rows)
       if (isFormerSegment(packed, current)) yield { kind: 'segment', shard, serverId, segment }
-}
-
-/** The content of a command is there for a minute, that of an outcome for a week, unless its shard takes it. */
-async function* ofOutcome(redis: Redis, key: string, deps: ScanDeps): AsyncGenerator<'outcome'> {
-  const leftMs = await redis.pttl(key)
-  const cameMs = deps.nowMs() - OUTCOME_KEPT_MS + leftMs
-  if (leftMs > STAGED_MS && cameMs < deps.outcomesSinceMs) yield 'outcome'
 }
 
 /** The stream of a webhook has its last state, and earlier ones. */

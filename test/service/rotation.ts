@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { homeShard } from '../../cluster/id.ts'
-import { OUTCOME_KEPT_MS } from '../../cluster/redis/mailbox-script.ts'
 import { deriveRingKeys, openRing } from '../../src/state/ring/ring.ts'
 import { totpOwner, webhookSecretOwner } from '../../src/state/ring/sealed-values.ts'
 import { NONCE_BYTES, sealSecret } from '../../src/state/ring/sealing.ts'
@@ -116,19 +115,6 @@ t.test('rotation: all that is sealed is sealed again, and works as before [secre
 
   const head = await redis.hgetall((await redis.keys('*:head:*'))[0] as string)
   t.match(Object.values(head)[0], /"1\.[\w-]{54}"/, 'a value names its generation')
-})
-
-t.test('rotation: the former key stays while an outcome from before waits [secret.rotate]', async (t) => {
-  const waiting = '{s005}:staged:an-outcome'
-  await redis.set(waiting, 'from a process that has lost its shard', 'PX', OUTCOME_KEPT_MS - 60_000)
-  t.equal((await rotate()).status, 202)
-  const stateOf = async () => JSON.parse((await redis.hget('{s000}:rotation', 'state')) as string)
-  await until(async () => ((await stateOf()).walks as number) >= 3, WAIT_MS)
-  t.match(await stateOf(), { phase: 'walking' })
-  t.equal((await secretShown()).generations, 2)
-  await redis.del(waiting)
-  await until(isDone, WAIT_MS)
-  t.equal((await secretShown()).generations, 1)
 })
 
 t.test('rotation: a second one begins where the first has ended [secret.rotate]', async (t) => {

@@ -2,10 +2,11 @@
  * cold-lane - performs the acts on sealed segments: seal, trim, recall, erase, forget, strip, reseal.
  *
  * Guarantees: one act at a time writes a whole segment, because each holds its packed object in memory; recalls, on
- * which callers wait, pass it. With content in Redis nothing is sealed.
+ * which callers wait, pass it. With content in Redis nothing is sealed. A key reaches the store only under the
+ * generation that seals when its shard decides, because the process that performed the act may have been frozen since.
  */
 
-import type { LaneType } from '../../../cluster/behaviour.ts'
+import type { CommandType, LaneType, OutcomeBody } from '../../../cluster/behaviour.ts'
 import { entryIdOf, shardOf } from '../../../cluster/id.ts'
 import { NotPerformed } from '../../../cluster/items/lane-runner.ts'
 import { type ColdJob, type ColdOutcome, coldOutcome, makePrepareCold } from '../../actors/sealed/cold.ts'
@@ -51,15 +52,14 @@ export function makeColdLane(deps: ColdLaneDeps): LaneType {
     claimsStand: false,
     prompt: true,
     prepare: makePrepareCold(deps.hotDays),
-    outcome: coldOutcome,
+    outcome: makeColdOutcome(deps.ring),
     room: (name) => Math.min(UNDER_WAY_MAX - underWay, deps.room?.(name) ?? Number.POSITIVE_INFINITY),
     async perform(job, { signal }) {
       if (signal.aborted) throw new NotPerformed('The process stops')
       underWay += 1
       const startedAtMs = performance.now()
       try {
-        const performed = await (job.act === 'recall' ? perform(deps, job) : alone(() => perform(deps, job)))
-        const outcome = withCurrentKeys(deps.ring, performed)
+        const outcome = await (job.act === 'recall' ? perform(deps, job) : alone(() => perform(deps, job)))
         tell(deps, job, { outcome, ms: performance.now() - startedAtMs })
         return outcome
       } finally {
@@ -99,21 +99,53 @@ async function perform(deps: ColdDeps, job: ColdJob): Promise<ColdOutcome> {
 }
 
 /**
- * An object is written for minutes, in which the ring may have begun to seal with another key. A recalled head comes
- * into Redis, perhaps behind the walk of a rotation.
+ * The outcomes of the lane. An object is written for minutes, and the outcome of a frozen process comes whenever it
+ * goes on. In the meantime a rotation may have removed the generation that sealed the keys in it.
  */
-function withCurrentKeys(ring: SealingRing, outcome: ColdOutcome): ColdOutcome {
-  const current = (sealed: string): string => {
-    const resealed = resealMailKey(ring, sealed)
-    return typeof resealed === 'string' ? sealed : resealed.after
+export function makeColdOutcome(ring: SealingRing): CommandType<OutcomeBody<ColdOutcome>, null> {
+  return {
+    ...coldOutcome,
+    decide(body, states, facts, context, command) {
+      const outcome = body.outcome && withCurrentKeys(ring, body.outcome)
+      return coldOutcome.decide({ ...body, outcome }, states, facts, context, command)
+    },
   }
-  if (outcome.act === 'pack' && outcome.result === 'packed')
-    return { ...outcome, bodies: outcome.bodies.map((body) => ({ ...body, key: current(body.key) })) }
+}
+
+/** The outcome with its keys under the generation that seals; `away` if one opens no more, so the act is repeated. */
+function withCurrentKeys(ring: SealingRing, outcome: ColdOutcome): ColdOutcome {
+  try {
+    return resealed(ring, outcome)
+  } catch (error) {
+    if (!(error instanceof RingNotReady)) throw error
+    return awayOf(outcome)
+  }
+}
+
+function resealed(ring: SealingRing, outcome: ColdOutcome): ColdOutcome {
+  // A head that opens with no key is brought back as it is: the same is in the segment.
   if (outcome.act === 'recall' && outcome.result === 'found')
     return { ...outcome, head: resealedHead(ring, outcome.head) }
+  if (outcome.act === 'pack' && outcome.result === 'packed') {
+    const bodies = outcome.bodies.map((body) => ({ ...body, key: currentKey(ring, body.key) }))
+    return bodies.every(hasKey) ? { ...outcome, bodies } : awayOf(outcome)
+  }
   if (!('object' in outcome) || typeof outcome.object === 'string') return outcome
+  const object = { ...outcome.object, key: currentKey(ring, outcome.object.key) }
   // Only the key of the object differs.
-  return { ...outcome, object: { ...outcome.object, key: current(outcome.object.key) } } as ColdOutcome
+  return hasKey(object) ? ({ ...outcome, object } as ColdOutcome) : awayOf(outcome)
+}
+
+function currentKey(ring: SealingRing, sealed: string): string | null {
+  const resealed = resealMailKey(ring, sealed)
+  if (typeof resealed !== 'string') return resealed.after
+  return resealed === 'current' ? sealed : null
+}
+
+function hasKey<Keyed extends { readonly key: string | null }>(
+  keyed: Keyed,
+): keyed is Keyed & { readonly key: string } {
+  return keyed.key !== null
 }
 
 async function recall({ segments }: ColdDeps, { serverId, messageId, row }: RecallJob): Promise<RecallOutcome> {
@@ -128,10 +160,10 @@ async function recall({ segments }: ColdDeps, { serverId, messageId, row }: Reca
  * A missing segment was replaced in the meantime, and an unavailable or broken one may be repaired, so all are
  * retried.
  */
-function awayOf(job: ColdJob): ColdOutcome {
-  if (job.act === 'pack') return { act: 'pack', result: 'away', segment: job.segment, object: job.object }
-  if (job.act !== 'seal') return { act: job.act, result: 'away' }
-  const { segment, leaf, day } = job
+function awayOf(of: ColdJob | ColdOutcome): ColdOutcome {
+  if (of.act === 'pack') return { act: 'pack', result: 'away', segment: of.segment, object: of.object }
+  if (of.act !== 'seal') return { act: of.act, result: 'away' }
+  const { segment, leaf, day } = of
   return { act: 'seal', result: 'away', segment, leaf, day }
 }
 

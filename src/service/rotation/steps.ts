@@ -34,6 +34,8 @@ export interface RotationDeps extends WalkDeps {
   readonly records: () => Promise<readonly WorkerRecord[]>
   /** Null for a Redis of another operator. */
   readonly file: Pick<Rewrites, 'ask' | 'state'> | null
+  /** Commands with values of the former keys may come for this long after all processes have others. */
+  readonly settlingMs: number
 }
 
 /** Does what the phase orders. Rejects if a store did not answer; the turn is repeated then. */

@@ -32,8 +32,6 @@ export interface WalkDeps {
   readonly newCmdId: () => string
   /** The store's clock, ms. */
   readonly nowMs: () => number
-  /** Commands and outcomes with values of the former keys may come for this long after all processes have others. */
-  readonly settlingMs: number
 }
 
 /** Walks for a while. Returns the state with the new place. Rejects if the store did not answer. */
@@ -46,7 +44,7 @@ export async function walkSome(deps: WalkDeps, state: RotationState): Promise<Ro
   let { resealed } = state
   const endMs = performance.now() + TURN_MS
   while (walk.cursor !== END && performance.now() < endMs) {
-    const done = await walkPage(deps, walk, (state.settledAtMs ?? 0) + deps.settlingMs)
+    const done = await walkPage(deps, walk)
     walk = done.walk
     resealed += done.resealed
   }
@@ -59,17 +57,11 @@ function beginning(run: string, beganMs: number): KeyWalk {
   return { run, node: 0, cursor: BEGIN, visited: 0, found: 0, unreadable: 0, beganMs }
 }
 
-async function walkPage(
-  deps: WalkDeps,
-  walk: KeyWalk,
-  outcomesSinceMs: number,
-): Promise<{ readonly walk: KeyWalk; readonly resealed: number }> {
+async function walkPage(deps: WalkDeps, walk: KeyWalk): Promise<{ readonly walk: KeyWalk; readonly resealed: number }> {
   const all = eachRedis(deps.nodes)
   const redis = all[walk.node]
   if (redis === undefined) return { walk: { ...walk, cursor: END }, resealed: 0 }
-  const { ring, nowMs } = deps
-  const resealing = { ring, nonce: () => randomBytes(NONCE_BYTES) }
-  const page = await scanSealed(redis, walk.cursor, { ...resealing, nowMs, outcomesSinceMs })
+  const page = await scanSealed(redis, walk.cursor, { ring: deps.ring, nonce: () => randomBytes(NONCE_BYTES) })
   let [found, unreadable, resealed] = [walk.found, walk.unreadable, 0]
   for await (const values of page.values) {
     if (values === 'unreadable') {
@@ -77,8 +69,6 @@ async function walkPage(
       continue
     }
     found += 1
-    // Once its shard takes it, the next walk finds what it brings.
-    if (values === 'outcome') continue
     resealed += await order(deps, values)
     await rest(REST_MS)
   }

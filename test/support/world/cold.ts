@@ -4,10 +4,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PerformedClaim } from '../../../cluster/behaviour.ts'
-import { type ColdJob, type ColdOutcome, coldOutcome, makePrepareCold } from '../../../src/actors/sealed/cold.ts'
+import { type ColdJob, type ColdOutcome, makePrepareCold } from '../../../src/actors/sealed/cold.ts'
 import { type Contents, makeContents } from '../../../src/content/contents.ts'
 import { makeFileHome } from '../../../src/content/files.ts'
-import { makeColdLane } from '../../../src/content/sealed/cold-lane.ts'
+import { makeColdLane, makeColdOutcome } from '../../../src/content/sealed/cold-lane.ts'
 import { makeSealedReader } from '../../../src/content/sealed/reader.ts'
 import { SealedSegments } from '../../../src/content/sealed/segment.ts'
 import type { ColdDeps } from '../../../src/content/sealed/written.ts'
@@ -92,7 +92,7 @@ export class Cold {
   }
 
   end(claim: ColdClaim, outcome: ColdOutcome | null): void {
-    this.#world.end(coldOutcome, claim, outcome)
+    this.#world.end(makeColdOutcome(this.ring), claim, outcome)
   }
 
   /**
