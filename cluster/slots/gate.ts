@@ -7,6 +7,8 @@
  *
  * Guarantees that a pass is given once the required number of replicas have acknowledged all writes of the primary
  * before the request. A failed pass is requested again, five times in all; then the outcome of the commits is unknown.
+ * So it is for every caller that waits when the connection ends: on the next one, a primary that has lost a shard and
+ * gained a replica would answer for data without the commits of these callers.
  */
 import type { RedisLink } from '../redis/link.ts'
 
@@ -15,7 +17,8 @@ const WAIT_MS = 1_000
 /** Failed passes for one request: five seconds, more than any caller waits. */
 const SHORT_MAX = 5
 
-interface Waiting {
+/** A caller of the gate. */
+export interface Waiting {
   readonly resolve: (isThrough: boolean) => void
   readonly shorts: number
 }
@@ -52,11 +55,18 @@ export class ReplicaGate {
         this.link.call('PING'),
         this.link.call('WAIT', String(this.replicas), String(WAIT_MS)),
       ])
-      const isShort = answer.kind === 'reply' && Number(answer.value) < this.replicas
-      if (isShort) this.askAgain(asked)
-      else for (const { resolve } of asked) resolve(answer.kind === 'reply')
+      if (answer.kind !== 'reply') this.fail(asked)
+      else if (Number(answer.value) < this.replicas) this.askAgain(asked)
+      else for (const { resolve } of asked) resolve(true)
     }
     this.isAsking = false
+  }
+
+  /** The connection has ended, or the node is no primary: no caller of this connection is asked for on the next one. */
+  protected fail(asked: readonly Waiting[]): void {
+    const all = [...asked, ...this.waiting]
+    this.waiting = []
+    for (const { resolve } of all) resolve(false)
   }
 
   private askAgain(asked: readonly Waiting[]): void {

@@ -11,6 +11,7 @@ function makeLink() {
     sent,
     answer: (value: unknown) => waits.shift()?.({ kind: 'reply', value }),
     lose: () => waits.shift()?.({ kind: 'lost' }),
+    refuse: (message: string) => waits.shift()?.({ kind: 'error', message }),
     call(...args: readonly string[]): Promise<StoreAnswer> {
       sent.push(args[0] ?? '')
       if (args[0] === 'PING') return Promise.resolve({ kind: 'reply', value: 'PONG' })
@@ -67,3 +68,28 @@ t.test(
     t.equal(await lost, false)
   },
 )
+
+t.test('gate: every caller of a connection that ends is in doubt, and none is asked for on the next one', async (t) => {
+  const link = makeLink()
+  const gate = new ReplicaGate(link, 1)
+  const first = gate.pass()
+  const later = gate.pass()
+  await turn()
+  link.lose()
+  t.equal(await first, false)
+  t.equal(await later, false, 'it was written before the end as well')
+  t.same(link.sent, ['PING', 'WAIT'], 'nothing was sent for it')
+  const next = gate.pass()
+  await turn()
+  link.answer(1)
+  t.equal(await next, true, 'a commit that is sent after that is asked for again')
+})
+
+t.test('gate: a node that has become a replica answers with an error', async (t) => {
+  const link = makeLink()
+  const gate = new ReplicaGate(link, 1)
+  const passes = [gate.pass(), gate.pass()]
+  await turn()
+  link.refuse('UNBLOCKED force unblock from blocking operation')
+  t.same(await Promise.all(passes), [false, false])
+})
