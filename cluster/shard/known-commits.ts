@@ -4,6 +4,7 @@
  *
  * Guarantees: a loss in the store is reported once, however often and by whichever caller it is checked.
  */
+import type { Meta } from '../store.ts'
 
 /** A failover loses some seconds; of older commits only their age is reported. */
 const REMEMBERED = 64
@@ -19,12 +20,14 @@ export class KnownCommits {
   private readonly times: number[] = []
   private last = 0
   private beganAt = 0
+  private token = ''
   private isTold = false
 
-  /** The shard was taken at `seq`: earlier commits of others are known as well, but not their time. */
-  begin(seq: number): void {
+  /** The shard was taken with `token` at `seq`: earlier commits of others are known as well, but not their time. */
+  begin({ seq, token }: Pick<Meta, 'seq' | 'token'>): void {
     this.last = seq
     this.beganAt = seq
+    this.token = token
   }
 
   /** The commit that brought the shard to `seq` was confirmed at `nowMs`. */
@@ -34,11 +37,14 @@ export class KnownCommits {
   }
 
   /**
-   * The sequence number after which all commits are lost if a store at `storeSeq` has lost the grant of the shard:
-   * everything confirmed since the grant, even if others have committed in its place.
+   * The sequence number up to which a store with this `meta` has the commits that are known here. A store that has lost
+   * the grant of the shard has lost everything confirmed since, even if others have committed in its place. Each epoch
+   * is granted once and they only rise, so another token with no higher epoch is from before this grant.
    */
-  sinceGrant(storeSeq: number): number {
-    return Math.min(storeSeq, this.beganAt)
+  keptBy(meta: Pick<Meta, 'seq' | 'token'> | null): number {
+    const { seq, token } = meta ?? { seq: 0, token: '' }
+    const isForgotten = token !== this.token && epochOf(token) <= epochOf(this.token)
+    return isForgotten ? Math.min(seq, this.beganAt) : seq
   }
 
   /** The commits that a store at `storeSeq` has lost; null for none, and for a loss already reported. */
@@ -51,4 +57,8 @@ export class KnownCommits {
     const atMs = places.map((seq) => this.times[seq % REMEMBERED]).find((time) => time !== undefined)
     return { commits, sinceMs: atMs ?? null }
   }
+}
+
+function epochOf(token: string): number {
+  return Number(token.split(':')[0])
 }

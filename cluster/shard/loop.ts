@@ -98,7 +98,7 @@ export class CommitLoop {
   /** Takes up a shard that was just acquired. */
   start({ meta, lanes, claims }: LoopStart): void {
     this.meta = meta
-    this.knownCommits.begin(meta.seq)
+    this.knownCommits.begin(meta)
     for (const [lane, atMs] of lanes) this.items.lanes.load(lane, atMs)
     this.ids = makeIds({ shard: this.id, last: meta.lid, random: this.world.random })
     for (const [lane, held] of standingClaims(claims, this.world)) this.items.standing.set(lane, held)

@@ -170,17 +170,16 @@ export class Holdings {
   private compare(shard: number, known: { shard: Shard; seq: number }, meta: Meta | null): void {
     const mine = this.shards.get(shard)
     if (mine !== known.shard || !(mine.accepts || mine.halted)) return
-    // Each epoch is granted once and they only rise: another token with no higher one is from before this grant.
-    const isForgotten = meta !== null && mine.token !== meta.token && epochOf(meta.token) <= epochOf(mine.token)
-    const hasLost = !mine.halted && (isForgotten || known.seq > (meta?.seq ?? 0))
-    if (hasLost) mine.noteLoss(isForgotten ? mine.knownCommits.sinceGrant(meta.seq) : (meta?.seq ?? 0))
+    const kept = mine.knownCommits.keptBy(meta)
+    const hasLost = !mine.halted && known.seq > kept
+    if (hasLost) mine.noteLoss(kept)
     if (mine.token !== (meta?.token ?? '') || hasLost) mine.drop()
   }
 
   /** The last known state of a shard when it ended here. A store behind it has lost commits. */
   private compareEnded(shard: number, known: KnownCommits | undefined, meta: Meta | null): void {
     if (known === undefined) return
-    const loss = known.lossAt(meta?.seq ?? 0)
+    const loss = known.lossAt(known.keptBy(meta))
     if (loss !== null) this.deps.lost(shard, loss)
     // The new holder knows as much, and reports later losses.
     else if (meta !== null && meta.owner !== '' && meta.owner !== this.deps.me) this.ended.delete(shard)
@@ -228,7 +227,8 @@ export class Holdings {
     const opened = await shard.open(saw)
     this.opening.delete(id)
     if (!opened || !shard.running) return
-    shard.noteLoss(shard.seq, this.ended.get(id))
+    const ended = this.ended.get(id)
+    if (ended !== undefined) shard.noteLoss(ended.keptBy({ seq: shard.seq, token: saw }), ended)
     this.ended.delete(id)
     if (this.isClosed) return shard.close()
     this.freeSinceMs.delete(id)
@@ -237,10 +237,6 @@ export class Holdings {
     // Commands that came before its bells were for it.
     shard.ring()
   }
-}
-
-function epochOf(token: string): number {
-  return Number(token.split(':')[0])
 }
 
 /** Whether an owner that `meta` names is a worker: otherwise it is empty, or a move between two primaries. */

@@ -154,7 +154,7 @@ function setBack(sim: Simulation): void {
     // What was confirmed before a grant that is also lost may have been restored by others.
     const isGrantLost = (before.epochs.get(shard) ?? 0) > (marked.seen.epochs.get(shard) ?? 0)
     const lostFrom = isGrantLost
-      ? (owner?.shardOf(shard)?.knownCommits.sinceGrant(seq) ?? seq)
+      ? (owner?.shardOf(shard)?.knownCommits.keptBy({ seq, token: '' }) ?? seq)
       : (marked.seen.seqs.get(shard) ?? 0)
     if (seq > lostFrom && owner !== undefined) sim.losses.push({ shard, owner, atMs: sim.time.nowMs })
   }

@@ -5,7 +5,7 @@
 import { test } from 'tap'
 import { KnownCommits } from '../../../cluster/shard/known-commits.ts'
 import type { Shard } from '../../../cluster/shard/shard.ts'
-import type { Meta, Store } from '../../../cluster/store.ts'
+import type { Meta, Store, WorkerRecord } from '../../../cluster/store.ts'
 import { Holdings } from '../../../cluster/worker/holdings.ts'
 import { Members } from '../../../cluster/worker/members.ts'
 import { VirtualTime, WorkerClock } from '../../simulation/virtual-time.ts'
@@ -15,7 +15,7 @@ const ME = 'me'
 /** Holds shard 0, taken under the epoch 3 when it had 10 commits, with two more confirmed since. */
 async function held(now: Partial<Meta>): Promise<{ losses: number[]; isDropped: boolean }> {
   const known = new KnownCommits()
-  known.begin(10)
+  known.begin({ seq: 10, token: '3:mine' })
   known.note(11, 1_100)
   known.note(12, 1_200)
   const [losses, state] = [[] as number[], { isDropped: false }]
@@ -61,6 +61,44 @@ test('holdings: commits under a grant that the store has forgotten are lost, how
     'another grant of the same epoch',
   )
   t.same(await held({ seq: 11 }), { losses: [1], isDropped: true }, 'a store that stands before what was confirmed')
+})
+
+/** The losses that are reported after a shard has ended here, while the store has this `meta` of it. */
+async function lostAfterEnd(now: Partial<Meta>): Promise<number[]> {
+  const known = new KnownCommits()
+  known.begin({ seq: 10, token: '3:mine' })
+  known.note(11, 1_100)
+  known.note(12, 1_200)
+  const losses: number[] = []
+  const shard = { id: 0, knownCommits: known } as unknown as Shard
+  const metas: Store['metas'] = async () => [{ owner: 'other', ...now } as Meta]
+  const members = new Members(ME)
+  const record = { takesShards: true } as WorkerRecord
+  members.note(new Map([['other', JSON.stringify(record)]]), 0)
+  const holdings = new Holdings({
+    me: ME,
+    store: { metas } as Store,
+    clock: new WorkerClock(new VirtualTime(), { rate: 1, originMs: 0, storeMs: 0 }),
+    members,
+    count: 1,
+    takesShards: true,
+    makeShard: () => shard,
+    ails: () => false,
+    lost: (_shard, { commits }) => losses.push(commits),
+    beat: async () => true,
+    hasLapsed: () => false,
+  })
+  holdings.shards.set(0, shard)
+  await holdings.gone(shard)
+  await holdings.check()
+  return losses
+}
+
+test('holdings: a shard that ended here is compared with the store, also if another worker has taken it since', async (t) => {
+  t.same(await lostAfterEnd({ seq: 12, token: '4:next' }), [], 'the next owner found everything')
+  t.same(await lostAfterEnd({ seq: 11, token: '4:next' }), [1])
+  t.same(await lostAfterEnd({ seq: 13, token: '3:theirs' }), [2], 'the grant is lost, and others have come further')
+  t.same(await lostAfterEnd({ seq: 13, token: '2:before', owner: '' }), [2], 'the owner before has ended')
 })
 
 /** Which of two free shards a worker takes whose heartbeats have lapsed; the second one is its own. */
