@@ -51,7 +51,7 @@ function workActions(sim: Simulation): Action[] {
   const { chance, network, time, clients } = sim
   const actions: Action[] = []
   const awake = sim.processes.filter(({ isAwake }) => isAwake)
-  const passing = network.requests.filter((request) => !sim.isHeld(request))
+  const passing = network.requests.filter((request) => !sim.isHeld(request) && !network.isBehind(request))
   if (passing.length > 0)
     actions.push([5, () => deliver(sim, network.takeRequest(network.requests.indexOf(chance.pick(passing))))])
   const answers = network.answers.filter((answer) => canHear(sim, answer))

@@ -143,9 +143,15 @@ function checkRefused(sim: Simulation, { n, result, process, isRemote, askedAtMs
 
 /** A living worker whose confirmed commits the store has lost reports it. */
 function checkLosses(sim: Simulation): void {
-  for (const { shard, owner, atMs } of sim.losses)
-    if (owner.state === 'running' && wasSeen(owner, atMs) && !owner.toldLosses.has(shard))
-      sim.observer.violated(`Shard ${shard}: the store has lost commits, and p${owner.n} said nothing`)
+  for (const { shard, owner } of unreportedLosses(sim))
+    sim.observer.violated(`Shard ${shard}: the store has lost commits, and p${owner.n} said nothing`)
+}
+
+/** Losses that a living worker has not reported. */
+export function unreportedLosses({ losses }: Simulation): Simulation['losses'] {
+  return losses.filter(
+    ({ shard, owner, atMs }) => owner.state === 'running' && wasSeen(owner, atMs) && !owner.toldLosses.has(shard),
+  )
 }
 
 /** Whether others had no reason to take its shards, shortly before a time and since. */

@@ -47,12 +47,14 @@ export function fallIll(sim: Simulation, running: readonly SimProcess[]): void {
 /** Looks at those that are ill now. */
 export async function checkIll(sim: Simulation): Promise<void> {
   const { nowMs } = sim.time
+  if (sim.processes.every(({ illConnection }) => illConnection === null)) return
+  for (const process of sim.processes) if (isSlow(sim, process)) process.slowAtMs = nowMs
   for (const process of sim.processes) {
     const { ill } = process
     if (ill === null || process.illConnection === null) continue
     // A process that was frozen starts to count again.
     if (process.state !== 'running') ill.isJudged = false
-    ill.isSlow ||= isSlow(sim, process)
+    ill.isSlow ||= process.slowAtMs === nowMs
     if (!ill.isJudged) continue
     if (nowMs - ill.sinceMs > READY_MS_MAX && process.worker.ready())
       sim.observer.violated(`Ready while nothing passes: p${process.n}, ${ill.connection}`)
@@ -62,12 +64,17 @@ export async function checkIll(sim: Simulation): Promise<void> {
   }
 }
 
-/** Whether another one has been sound all the while and a time before, and the store as well. */
+/**
+ * Whether another one has been sound all the while and a time before, and the store as well. A process whose own
+ * heartbeat is slow takes no shards.
+ */
 function isHelped(sim: Simulation, sinceMs: number): boolean {
   if (sim.observer.setBackAtMs.some((atMs) => atMs >= sinceMs)) return false
   if (sim.base instanceof SimCluster && sim.base.troubledAtMs >= sinceMs) return false
   const beforeMs = sinceMs - SETTLED_MS
-  return sim.processes.some(({ state, soundSinceMs }) => state === 'running' && soundSinceMs <= beforeMs)
+  return sim.processes.some(
+    ({ state, slowAtMs, soundSinceMs }) => state === 'running' && soundSinceMs <= beforeMs && slowAtMs < sinceMs,
+  )
 }
 
 /** Whether a heartbeat has been in flight for too long, so that the process cannot report its problem in time. */

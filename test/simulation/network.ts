@@ -102,6 +102,8 @@ export class Network {
   requests: Request[] = []
   answers: Answer[] = []
   said: Said[] = []
+  /** Outcomes that a process has to hand in until the store acknowledges them: command id -> process. */
+  readonly handingIn = new Map<string, number>()
   private sent = 0
   private readonly nowMs: () => number
 
@@ -165,7 +167,12 @@ export class Network {
         ),
       look: (clients) =>
         send<Awaited<ReturnType<Store['look']>>>('look', { shard: -1, lost: null }, () => store.look(clients)),
-      handIn: (request) => send('handIn', { shard: request.shard, lost: false }, () => store.handIn(request)),
+      handIn: async (request) => {
+        this.handingIn.set(request.cmdId, from)
+        const isKept = await send('handIn', { shard: request.shard, lost: false }, () => store.handIn(request))
+        if (isKept) this.handingIn.delete(request.cmdId)
+        return isKept
+      },
       entries: (request) =>
         send<readonly InboxEntry[] | null>('entries', { shard: request.shard, lost: null }, () =>
           store.entries(request),
@@ -188,6 +195,12 @@ export class Network {
   openOf(from: number): Request[] {
     const all = [...this.requests, ...this.answers.map(({ request }) => request)]
     return all.filter((request) => request.from === from)
+  }
+
+  /** Whether a request has to wait for an earlier one of its connection: nothing follows the removal of a record. */
+  isBehind({ from, method, n }: Request): boolean {
+    const isEarlier = (other: Request): boolean => other.method === 'heartbeat' && other.from === from && other.n < n
+    return method === 'retire' && this.requests.some(isEarlier)
   }
 
   /** A message is published or sent. */

@@ -1,6 +1,7 @@
 /** peace - after the chaos: everything heals, everything under way ends, until nothing is left to do. */
 import { setImmediate as settle } from 'node:timers/promises'
 import { deliverEffect, hear } from './chaos.ts'
+import { unreportedLosses } from './check.ts'
 import { goOn } from './cluster/failovers.ts'
 import { leftOver } from './contents.ts'
 import { deliver } from './delivery.ts'
@@ -17,6 +18,8 @@ const ROUNDS_BETWEEN_LOOKS = 40
 const ROUND_MS = 5
 /** For work that is due later than this, the store's clock jumps forward. */
 const PATIENCE_MS = 2_000
+/** By then every process has compared its shards with the store, also one that is alone: every tenth heartbeat. */
+const COMPARED_MS = 40_000
 
 /** Heals all faults and continues until nothing is left. Work that never ends is a violation. */
 export async function drain(sim: Simulation): Promise<void> {
@@ -29,10 +32,11 @@ export async function drain(sim: Simulation): Promise<void> {
     if (process.ill !== null) process.ill.untilMs = 0
     if (process.state === 'paused') resume(sim, process)
   }
+  const comparedAtMs = sim.time.nowMs + COMPARED_MS
   for (let round = 1; round <= ROUNDS_MAX; round += 1) {
     await peaceRound(sim)
     if (sim.observer.violations.length > 0) return
-    if (round % ROUNDS_BETWEEN_LOOKS === 0 && (await isOver(sim))) return
+    if (round % ROUNDS_BETWEEN_LOOKS === 0 && (await isOver(sim, comparedAtMs))) return
   }
   const { what } = await leftOver(sim)
   sim.observer.violated(
@@ -62,18 +66,27 @@ async function peaceRound(sim: Simulation): Promise<void> {
   else if (nextMs !== Number.POSITIVE_INFINITY) time.nowMs = Math.max(time.nowMs, nextMs)
 }
 
-async function isOver(sim: Simulation): Promise<boolean> {
+async function isOver(sim: Simulation, comparedAtMs: number): Promise<boolean> {
   const { what, earliestMs } = await leftOver(sim)
-  // No claim that lasts longer than any attempt ends by a jump of the clock while its attempt waits for a heartbeat.
-  const isPerforming = sim.processes.some(({ effects }) => effects.some(({ lane }) => lane.startsWith(LASTING)))
-  if (!isPerforming && earliestMs !== Number.POSITIVE_INFINITY && earliestMs > sim.storeMs() + PATIENCE_MS) {
+  if (mayJump(sim, what) && earliestMs !== Number.POSITIVE_INFINITY && earliestMs > sim.storeMs() + PATIENCE_MS) {
     sim.storeOffsetMs += earliestMs - sim.storeMs()
     sim.note('clock to the next item')
   }
   // A commit of a timer has been applied, and its replicas are being waited for.
   if (sim.network.requests.some(({ method }) => method === 'wait')) return false
   if (what.length > 0 || sim.clients.open > 0 || sim.processes.some(({ state }) => state === 'stopping')) return false
+  if (unreportedLosses(sim).length > 0 && sim.time.nowMs < comparedAtMs) return false
   return (await unowned(sim)).length === 0
+}
+
+/**
+ * Whether the store's clock may jump to the next item. No claim that lasts longer than any attempt ends by a jump while
+ * its attempt waits for a heartbeat, or its outcome for the next owner.
+ */
+function mayJump({ network, processes }: Simulation, what: readonly string[]): boolean {
+  const isPerforming = processes.some(({ effects }) => effects.some(({ lane }) => lane.startsWith(LASTING)))
+  const isHandingIn = processes.some(({ isAwake, n }) => isAwake && [...network.handingIn.values()].includes(n))
+  return !isPerforming && !isHandingIn && !what.some((one) => one.endsWith('entries in outcomes'))
 }
 
 /** Shards that no living process runs under the token in the store. */

@@ -90,6 +90,8 @@ export class SimProcess {
   /** Virtual time of its last heartbeat in the store, and whether one came too late ever. */
   beatAtMs = Number.POSITIVE_INFINITY
   wasSilent = false
+  /** Virtual time at which a heartbeat of it was in flight for too long, while some process was ill. */
+  slowAtMs = Number.NEGATIVE_INFINITY
   /** Virtual time since which nothing has befallen it that others would not have seen. */
   soundSinceMs: number
   /** Virtual time at which it wakes by itself, when it is paused. */

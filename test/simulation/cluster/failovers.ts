@@ -92,10 +92,16 @@ export function goOn(sim: Simulation, isPeace = false): void {
     }
   if (isPeace) base.endCollisions()
   for (const node of isPeace ? base.members : base.nodes) if (isPeace || chance.hit(EPOCH_CHANCE)) base.hearEpoch(node)
-  for (const node of base.nodes)
-    if (!node.hasReplicas && (isPeace || chance.hit(FOLLOWED_CHANCE))) node.hasReplicas = true
+  for (const node of base.nodes) if (!node.hasReplicas && (isPeace || chance.hit(FOLLOWED_CHANCE))) follow(base, node)
   if (isPeace || chance.hit(KEYS_CHANCE)) base.goOn()
   if (sim.moves === 'fence') goOnWithOrders(sim, base, isPeace)
+}
+
+/** A primary without replicas gets one, which copies what is there. It has nothing that was removed before. */
+function follow(base: SimCluster, node: SimNode): void {
+  node.hasReplicas = true
+  node.forgetGhosts()
+  base.replicate(node)
 }
 
 function goOnWithOrders(sim: Simulation, base: SimCluster, isPeace: boolean): void {

@@ -118,6 +118,12 @@ export class SimNode {
     this.written.clear()
   }
 
+  /** Its replicas have nothing that it has removed. */
+  forgetGhosts(): void {
+    this.ghosts.clear()
+    this.written.clear()
+  }
+
   /** Leaves the store to a replica that takes its place, and continues with its own copy. */
   leaveToHeir(): SimStore {
     const { base } = this
@@ -129,8 +135,7 @@ export class SimNode {
     base.put(new Map([...this.ghosts].filter(([name]) => !here.has(name))))
     base.settle()
     base.deafen()
-    this.ghosts.clear()
-    this.written.clear()
+    this.forgetGhosts()
     return base
   }
 }
