@@ -14,6 +14,7 @@
  */
 import type { Redis } from 'ioredis'
 import type { FactValue, Signal, ViewFact } from '../behaviour.ts'
+import type { Clock } from '../clock.ts'
 import type { Primaries, Primary } from '../primaries.ts'
 import type { Heard } from '../redis/subscriber.ts'
 import type {
@@ -44,6 +45,8 @@ import { COMMON_SLOT, SHARD_SLOTS } from './slot-map.ts'
 
 /** A primary is unreachable for every caller if all connections to it have owed answers for this time. */
 const AWAY_MS = 1_000
+/** Others remove the record of a worker only after a longer silence. */
+const RECORD_STAYS_MS = 10_000
 
 /** Receives events about the nodes in addition to the store. */
 export type ClusterHears = Omit<NodesHears, 'arranged' | 'heard' | 'held'>
@@ -73,11 +76,15 @@ interface Topic {
 
 export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store, Primaries {
   private readonly nodes: ClusterNodes<Node>
+  private readonly clock: Pick<Clock, 'monotonicMs'>
   private readonly listeners: ClusterListener[] = []
   private topics: Topic[] = []
   private common: Node | null = null
+  /** The worker of this process, and when a heartbeat of it was last answered (monotonic). */
+  private beaten = { worker: '', atMs: 0 }
 
   constructor(reach: NodesReach<Node>, hears: ClusterHears = {}) {
+    this.clock = reach.clock
     this.nodes = new ClusterNodes(reach, {
       ...hears,
       arranged: () => this.arrange(),
@@ -207,8 +214,20 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     return found.size === 0 ? null : shards.map((shard) => found.get(shard))
   }
 
+  /**
+   * A record that may be new passes the gate as well. If a failover dropped it, the others would repeat what a living
+   * worker performs, because a worker without a record is gone.
+   */
   async heartbeat(request: { worker: string; record: WorkerRecord }): Promise<Beat> {
-    return (await this.nodes.at(COMMON_SLOT)?.store.heartbeat(request)) ?? { kind: 'failed' }
+    const { worker } = request
+    const node = this.nodes.at(COMMON_SLOT)
+    const beat = (await node?.store.heartbeat(request)) ?? { kind: 'failed' }
+    if (node === null || beat.kind === 'failed') return beat
+    const mayBeNew = this.beaten.worker !== worker || this.clock.monotonicMs() - this.beaten.atMs >= RECORD_STAYS_MS
+    const isKept = !node.isGated || !mayBeNew || ((await node.kept()) && this.nodes.named(COMMON_SLOT) === node)
+    if (!isKept) return { kind: 'failed' }
+    this.beaten = { worker, atMs: this.clock.monotonicMs() }
+    return beat
   }
 
   async retire(worker: string, seen?: string): Promise<void> {

@@ -1,8 +1,10 @@
 /** cluster-store - the store over a real Redis Cluster: the node that is asked, and the consequence of each answer. */
 import t, { type Test } from 'tap'
+import { makeClock } from '../../../cluster/clock.ts'
 import { mailboxKey, metaKey, repliesKey } from '../../../cluster/keyspace.ts'
 import { type PackedCommand, packCommand, packParcel } from '../../../cluster/mailbox/parcel.ts'
-import { type ClusterStore, connectClusterStore } from '../../../cluster/slots/cluster-store.ts'
+import { ClusterStore, connectClusterStore } from '../../../cluster/slots/cluster-store.ts'
+import type { NodeStore, ShardNode } from '../../../cluster/slots/shard-node.ts'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import type { Bell } from '../../../cluster/store.ts'
 import { until } from '../../support/machine/until.ts'
@@ -27,6 +29,60 @@ function shardAt(store: ClusterStore, n: number): number {
 async function take(store: ClusterStore, shard: number): Promise<void> {
   t.equal((await store.acquire({ shard, sawToken: '', newToken: TOKEN, worker: 'w' })).kind, 'ok')
 }
+
+/** A store over one node whose gate is answered by hand. */
+function makeGated() {
+  const clock = makeClock()
+  const time = { passedMs: 0 }
+  const passes: ((isThrough: boolean) => void)[] = []
+  const text = 'id 127.0.0.1:7001@1 master - 0 0 1 connected 0-16383'
+  const beat = { kind: 'ok', nowMs: 1, workers: new Map() } as const
+  const store = new ClusterStore<ShardNode>({
+    seeds: ['127.0.0.1:7001'],
+    clock: { monotonicMs: () => time.passedMs, after: (ms, call) => clock.after(ms, call) },
+    askApart: async () => text,
+    makeNode: (name) => ({
+      name,
+      address: name,
+      clock,
+      answeredAtMs: 0,
+      steadySinceMs: 0,
+      store: { heartbeat: async () => beat } as unknown as NodeStore,
+      isUp: true,
+      isSilent: false,
+      isGated: true,
+      kept: () => new Promise<boolean>((resolve) => passes.push(resolve)),
+      hear: nothing,
+      listen: () => ({ close: nothing }),
+      nodes: async () => text,
+      depose: nothing,
+      close: nothing,
+    }),
+  })
+  return { passes, store, time }
+}
+
+t.test('cluster-store: a record that others may lack is answered once replicas have it', async (t) => {
+  const { passes, store, time } = makeGated()
+  t.teardown(() => store.close())
+  const beat = async () => (await store.heartbeat({ worker: 'w', record: RECORD })).kind
+  await until(() => store.primaries.length > 0, WAIT_MS)
+  const asked = async (isThrough: boolean): Promise<string> => {
+    const kind = beat()
+    await until(() => passes.length > 0, WAIT_MS)
+    passes.shift()?.(isThrough)
+    return kind
+  }
+  t.equal(await asked(false), 'failed', 'a failover could still drop it')
+  t.equal(await asked(true), 'ok', 'it is still new')
+  time.passedMs += 9_000
+  t.equal(await beat(), 'ok', 'the record stands')
+  time.passedMs += 9_000
+  t.equal(await beat(), 'ok')
+  time.passedMs += 61_000
+  t.equal(await asked(true), 'ok', 'others may have removed it in the meantime')
+  t.equal(passes.length, 0)
+})
 
 t.test('cluster-store', async (t) => {
   const cluster = await startCluster()
