@@ -25,6 +25,7 @@ export const HTTP_ENGINES = ['auto', 'uws', 'node'] as const
 export const COMPATIBLE_APIS = ['resend', 'postmark', 'mailgun'] as const
 export type CompatibleApi = (typeof COMPATIBLE_APIS)[number]
 const SWITCHES = ['off', 'on'] as const
+export const DNSSEC = ['off', 'trusted'] as const
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** A secret shorter than this can be guessed from one keyed hash. */
@@ -288,6 +289,14 @@ export const SETTINGS = [
     default: null,
     fallback: "the system's",
     meaning: 'Name servers for all lookups, as `ip:port`, comma-separated.',
+  },
+  {
+    name: 'DNSSEC',
+    kind: 'choice',
+    choices: DNSSEC,
+    default: 'off',
+    meaning:
+      'Whether the name servers validate with DNSSEC (`trusted`), so that delivery honours the TLSA records of mail servers (DANE). Use a resolver on this machine: its replies are not protected on the way.',
   },
   {
     name: 'BLOCKLISTS',

@@ -88,6 +88,11 @@ export const ATTEMPT_ROUTE = {
     cipher: { ...TEXT_OR_NULL, description: 'Cipher suite; null in plaintext' },
     certificateVerified: { type: 'boolean', description: 'Whether the certificate is valid for the host' },
     mtaSts: { enum: ['enforce', 'testing', null], description: 'Mode of the MTA-STS policy; null if there is none' },
+    dane: {
+      enum: ['verified', 'encrypted', 'failed', null],
+      description:
+        'Result of the check against the TLSA records of the mail server (DANE): `encrypted` if none can be used and TLS is required; null if it has none or `DNSSEC` is off',
+    },
     connectionReused: { type: 'boolean', description: 'Whether an earlier message had opened the connection' },
     dnsMs: { ...MS_OR_NULL, description: 'Milliseconds of the DNS and MTA-STS lookups' },
     connectMs: { ...MS_OR_NULL, description: 'Milliseconds of the TCP connection; null if reused' },

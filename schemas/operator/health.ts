@@ -21,6 +21,7 @@ export const EXAMINED = [
   'http-engine',
   'exposure',
   'resolver',
+  'dnssec',
   'service-domain',
   'outbound-port',
   'ehlo-name',

@@ -1,6 +1,7 @@
 /**
  * ask - sends one query to DNS servers without c-ares, which refuses names with `+`, `=` or `'` (EBADNAME), such as
- * the local part of a VERP, SRS or BATV sender in an SPF macro.
+ * the local part of a VERP, SRS or BATV sender in an SPF macro. Also asks whether the resolver has validated an answer,
+ * which c-ares does not report.
  *
  * UDP first, TCP if the reply is truncated; two tries, at different servers if there are several. Each try has its own
  * socket with a port chosen by the kernel and a random id, and accepts only a reply of that server to that query.
@@ -23,6 +24,8 @@ export interface AskOptions {
   readonly servers: readonly string[]
   /** Timeout of one try over UDP, and of one over TCP. */
   readonly timeoutMs: number
+  /** Whether an answer shall say that the resolver has validated it. */
+  readonly asksSecurity?: boolean
   readonly signal: AbortSignal
 }
 
@@ -41,7 +44,7 @@ export async function ask(type: RecordType, name: string, options: AskOptions): 
   let last: DnsAnswer<unknown> = { status: 'failure', code: 'ECONNREFUSED' }
   for (let n = 0; n < TRIES && servers.length > 0 && !options.signal.aborted; n += 1) {
     const server = servers[n % servers.length] as Server
-    const question = encodeQuestion({ id: randomInt(IDS), type, name })
+    const question = encodeQuestion({ id: randomInt(IDS), type, name, asksSecurity: options.asksSecurity ?? false })
     if (question === null) return { status: 'nxdomain' }
     const take = (reply: Buffer) => readReply(reply, question, type)
     const heard = await overUdp(server, { question, take, options })

@@ -29,6 +29,11 @@ export interface MxRoute {
   readonly isOwn: boolean
   /** It is the operator's relay, which no rule of strangers holds for. */
   readonly isRelay: boolean
+  /**
+   * The domain and the name at which its aliases end, if the resolver has validated the list of mail servers: then DANE
+   * applies to those (RFC 7672 2.2). Null otherwise.
+   */
+  readonly secureNames: readonly string[] | null
 }
 
 export interface MxRouteDeps {
@@ -54,7 +59,8 @@ export function relayRoute(attemptsMax: number): MxRoute {
     connectionsPerMinute: many,
     throttledPerSecond: many,
   }
-  return { site: 'relay', hosts: [], limits, sts: null, isNamed: true, isOwn: true, isRelay: true }
+  const policies = { sts: null, isNamed: true, secureNames: null }
+  return { site: 'relay', hosts: [], limits, ...policies, isOwn: true, isRelay: true }
 }
 
 /** The route for a domain (A-labels, lower case), or the outcome if there is none. Never rejects. */
@@ -69,12 +75,21 @@ export async function findRoute(domain: string, deps: MxRouteDeps): Promise<MxRo
   if (plan.kind === 'null-mx') return makeUnasked('null-mx')
   if (plan.kind === 'loop') return makeUnasked('loop')
   if (plan.kind === 'unusable') return makeUnasked('no-exchange')
-  return withPolicy(plan.hosts, { policy, isOwn, deps })
+  const secureNames = found.secure === undefined ? null : [...new Set([domain, found.secure.name])]
+  return withPolicy(plan.hosts, { policy, isOwn, secureNames, deps })
 }
 
 function withPolicy(
   hosts: readonly string[],
-  { policy, isOwn, deps }: { policy: StsPolicy | null; isOwn: boolean; deps: MxRouteDeps },
+  {
+    policy,
+    isOwn,
+    secureNames,
+    deps,
+  }: Pick<MxRoute, 'isOwn' | 'secureNames'> & {
+    readonly policy: StsPolicy | null
+    readonly deps: MxRouteDeps
+  },
 ): MxRoute | Outcome {
   const sts = policy === null || policy.mode === 'none' ? null : policy.mode
   const named = policy === null || sts === null ? hosts : hosts.filter((host) => isNamed(policy, host))
@@ -90,5 +105,6 @@ function withPolicy(
     isNamed: named.length > 0,
     isOwn,
     isRelay: false,
+    secureNames,
   }
 }

@@ -5,9 +5,18 @@
  * only and have at most 255 octets, a reply has at most 512 answers.
  */
 import ipaddr from 'ipaddr.js'
-import type { DnsAnswer, RecordType } from './answer.ts'
+import type { DnsAnswer, RecordType, TlsaRecord } from './answer.ts'
 
-const TYPE_CODES: Readonly<Record<RecordType, number>> = { A: 1, NS: 2, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28 }
+const TYPE_CODES: Readonly<Record<RecordType, number>> = {
+  A: 1,
+  NS: 2,
+  CNAME: 5,
+  PTR: 12,
+  MX: 15,
+  TXT: 16,
+  AAAA: 28,
+  TLSA: 52,
+}
 const CLASS_IN = 1
 const HEADER_BYTES = 12
 const NAME_BYTES_MAX = 255
@@ -17,6 +26,11 @@ const POINTER = 0xc0
 const RECURSION_DESIRED = 0x0100
 const RESPONSE = 0x8000
 const TRUNCATED = 0x0200
+/** In a query: the answer's AD bit is wanted (RFC 6840 5.7). In a reply: the resolver has validated it. */
+const AUTHENTIC = 0x0020
+/** A malformed TLSA record: one record of a stranger must not hide the others. */
+const NO_TLSA: TlsaRecord = { usage: 255, selector: 255, matching: 255, data: '' }
+const TLSA_HEAD_BYTES = 3
 const NXDOMAIN = 3
 /** Codes of `node:dns` for the other response codes. */
 const FAILURES: Readonly<Record<number, string>> = { 1: 'EFORMERR', 2: 'ESERVFAIL', 4: 'ENOTIMP', 5: 'EREFUSED' }
@@ -26,10 +40,12 @@ export interface Question {
   readonly id: number
   readonly type: RecordType
   readonly name: string
+  /** Whether the reply shall have the AD bit if the resolver has validated it. */
+  readonly asksSecurity?: boolean
 }
 
 /** The bytes of a question; null for a name that cannot be written as one (RFC 1035 2.3.4). */
-export function encodeQuestion({ id, type, name }: Question): Buffer | null {
+export function encodeQuestion({ id, type, name, asksSecurity = false }: Question): Buffer | null {
   const labels = name
     .replace(/\.$/, '')
     .split('.')
@@ -37,7 +53,7 @@ export function encodeQuestion({ id, type, name }: Question): Buffer | null {
   const bytes = labels.reduce((sum, label) => sum + 1 + label.length, 1)
   if (bytes > NAME_BYTES_MAX || labels.some((one) => one.length === 0 || one.length > LABEL_BYTES_MAX)) return null
   return Buffer.concat([
-    numbers(id, RECURSION_DESIRED, 1, 0, 0, 0),
+    numbers(id, RECURSION_DESIRED | (asksSecurity ? AUTHENTIC : 0), 1, 0, 0, 0),
     ...labels.flatMap((label) => [Buffer.of(label.length), label]),
     Buffer.of(0),
     numbers(TYPE_CODES[type], CLASS_IN),
@@ -55,9 +71,12 @@ export function readReply(reply: Buffer, asked: Buffer, type: RecordType): DnsAn
   const code = flags & 0xf
   if (code === NXDOMAIN) return { status: 'nxdomain' }
   if (code !== 0) return { status: 'failure', code: FAILURES[code] ?? 'EBADRESP' }
-  const records = readAnswers(reply, asked.length, type)
-  if (records === null) return { status: 'failure', code: 'EBADRESP' }
-  return records.length === 0 ? { status: 'nodata' } : { status: 'ok', records }
+  const found = readAnswers(reply, asked.length, type)
+  if (found === null) return { status: 'failure', code: 'EBADRESP' }
+  const { records, name } = found
+  const isSecure = (flags & asked.readUInt16BE(2) & AUTHENTIC) !== 0
+  const secure = isSecure ? { secure: { name } } : {}
+  return records.length === 0 ? { status: 'nodata', ...secure } : { status: 'ok', records, ...secure }
 }
 
 /** Whether it is a response with the id and the question of `asked`; the case of letters does not matter. */
@@ -68,13 +87,21 @@ function repeats(reply: Buffer, asked: Buffer): boolean {
   return questionOf(reply) === questionOf(asked)
 }
 
-/** Records of the type that belong to the name, or to the target of its aliases; null for a malformed reply. */
-function readAnswers(reply: Buffer, startsAt: number, type: RecordType): unknown[] | null {
+/**
+ * Records of the type that belong to the name, or to the target of its aliases, and the last target; null for a
+ * malformed reply.
+ */
+function readAnswers(
+  reply: Buffer,
+  startsAt: number,
+  type: RecordType,
+): { readonly records: unknown[]; readonly name: string } | null {
   const count = reply.readUInt16BE(6)
   if (count > ANSWERS_MAX) return null
   const asked = readName(reply, HEADER_BYTES)
   if (asked === null) return null
-  const owners = new Set([asked.name.toLowerCase()])
+  let name = asked.name.toLowerCase()
+  const owners = new Set([name])
   const records: unknown[] = []
   let at = startsAt
   for (let left = count; left > 0; left -= 1) {
@@ -86,14 +113,15 @@ function readAnswers(reply: Buffer, startsAt: number, type: RecordType): unknown
     if (code === TYPE_CODES.CNAME && type !== 'CNAME') {
       const alias = readName(reply, start)
       if (alias === null) return null
-      owners.add(alias.name.toLowerCase())
+      name = alias.name.toLowerCase()
+      owners.add(name)
     } else if (code === TYPE_CODES[type]) {
       const record = readRecord(reply, { type, start, end })
       if (record === null) return null
       records.push(record)
     }
   }
-  return records
+  return { records, name }
 }
 
 /** The fields of a record before its data, the owner in lower case (RFC 1035 3.2.1); null for a malformed one. */
@@ -117,9 +145,17 @@ function readRecord(reply: Buffer, { type, start, end }: { type: RecordType; sta
     return isWhole ? ipaddr.fromByteArray([...reply.subarray(start, end)]).toString() : null
   }
   if (type === 'TXT') return readStrings(reply.subarray(start, end))
+  if (type === 'TLSA') return readTlsa(reply.subarray(start, end))
   const name = readName(reply, type === 'MX' ? start + 2 : start)
   if (name === null || name.end !== end) return null
   return type === 'MX' ? { exchange: name.name, priority: reply.readUInt16BE(start) } : name.name
+}
+
+function readTlsa(data: Buffer): TlsaRecord {
+  const [usage, selector, matching] = data
+  if (data.length <= TLSA_HEAD_BYTES || usage === undefined || selector === undefined || matching === undefined)
+    return NO_TLSA
+  return { usage, selector, matching, data: data.toString('hex', TLSA_HEAD_BYTES) }
 }
 
 function readStrings(data: Buffer): string[] | null {

@@ -35,6 +35,7 @@ import {
   examineSpf,
   lookUpAddresses,
 } from './dns.ts'
+import { examineDnssec } from './dnssec.ts'
 import { examineDomains } from './domains.ts'
 import { failed } from './finding.ts'
 import { examineBackup, examineExposure, examineFsync, examineKernel, examineNode } from './host.ts'
@@ -98,6 +99,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     one('mx-port', () => examineMxPort(deps)),
     one('submission', () => examineSubmission(config, livingRoles)),
     one('resolver', () => examineResolver(deps)),
+    one('dnssec', () => examineDnssec(deps)),
     one('tls', async () => examineTls(config, nowMs())),
     one('unsubscribe', async () => examineUnsubscribe(config.baseUrl)),
     one('webhook-ports', () => examineWebhookPorts(read, config.webhookPorts)),

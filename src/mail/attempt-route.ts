@@ -5,7 +5,8 @@
  * `<host> <address> <source address> <TLS version> <cipher> <flags> <DNS ms>,<connect ms>,<TLS ms>,<transaction ms>`.
  * An unknown value is `-`, or nothing among the times. The version is the text behind `TLSv`. The three ciphers of TLS
  * 1.3 are the letters a, b and c. Flags are letters: `v` the certificate was verified, `r` the connection had been
- * opened by an earlier message, `e` and `t` the domain's MTA-STS policy is enforced or only tested.
+ * opened by an earlier message, `e` and `t` the domain's MTA-STS policy is enforced or only tested; of DANE, `d` a TLSA
+ * record named the certificate, `u` no record could be used, `x` the check failed.
  */
 
 /** Time of each step in milliseconds; null if the attempt skipped it, as a reused connection does. */
@@ -32,6 +33,8 @@ export interface AttemptRoute extends RouteTimes {
   readonly isVerified: boolean
   /** MTA-STS policy of the recipient's domain; null: it has none. */
   readonly mtaSts: 'enforce' | 'testing' | null
+  /** Check by TLSA records of the host. `encrypted`: none of them can be used. Null: it has none, or `DNSSEC=off`. */
+  readonly dane: 'verified' | 'encrypted' | 'failed' | null
   /** The connection had been opened by an earlier message. */
   readonly isReused: boolean
 }
@@ -40,24 +43,26 @@ export interface AttemptRoute extends RouteTimes {
 const HOST_CHARS_MAX = 255
 const CIPHERS = ['TLS_AES_256_GCM_SHA384', 'TLS_AES_128_GCM_SHA256', 'TLS_CHACHA20_POLY1305_SHA256'] as const
 const LETTERS = ['a', 'b', 'c'] as const
+const DANE = { verified: 'd', encrypted: 'u', failed: 'x' } as const
 const NONE = '-'
 
 /** A route of which nothing but the server's name is known. */
 export function unconnectedRoute(host: string, mtaSts: AttemptRoute['mtaSts'], dnsMs: number | null): AttemptRoute {
   const times = { dnsMs, connectMs: null, tlsMs: null, transactionMs: null }
-  const session = { tlsVersion: null, cipher: null, isVerified: false, isReused: false }
+  const session = { tlsVersion: null, cipher: null, isVerified: false, dane: null, isReused: false }
   return { host, address: null, sourceAddress: null, ...session, mtaSts, ...times }
 }
 
 /** Packs a route into printable ASCII without quotes. */
 export function packRoute(route: AttemptRoute): string {
-  const { host, address, sourceAddress, tlsVersion, cipher, isVerified, isReused, mtaSts } = route
+  const { host, address, sourceAddress, tlsVersion, cipher, isVerified, isReused, mtaSts, dane } = route
   const flags = [isVerified && 'v', isReused && 'r', mtaSts === 'enforce' && 'e', mtaSts === 'testing' && 't']
+  const letters = `${flags.filter(Boolean).join('')}${dane === null ? '' : DANE[dane]}`
   const { dnsMs, connectMs, tlsMs, transactionMs } = route
   const times = [dnsMs, connectMs, tlsMs, transactionMs].map((ms) => (ms === null ? '' : Math.round(ms)))
   const letter = LETTERS[CIPHERS.indexOf(cipher as (typeof CIPHERS)[number])]
   const texts = [host.slice(0, HOST_CHARS_MAX), address, sourceAddress, tlsVersion?.slice(4), letter ?? cipher]
-  return `${texts.map(plain).join(' ')} ${plain(flags.filter(Boolean).join(''))} ${times.join(',')}`
+  return `${texts.map(plain).join(' ')} ${plain(letters)} ${times.join(',')}`
 }
 
 /** The text of a field: names come from the DNS, so a byte that is not printable ASCII becomes a question mark. */
@@ -78,12 +83,18 @@ export function unpackRoute(packed: string): AttemptRoute {
     cipher: CIPHERS[LETTERS.indexOf(cipher as (typeof LETTERS)[number])] ?? known(cipher),
     isVerified: flags.includes('v'),
     mtaSts: flags.includes('e') ? 'enforce' : flags.includes('t') ? 'testing' : null,
+    dane: readDane(flags),
     isReused: flags.includes('r'),
     dnsMs: dnsMs ?? null,
     connectMs: connectMs ?? null,
     tlsMs: tlsMs ?? null,
     transactionMs: transactionMs ?? null,
   }
+}
+
+function readDane(flags: string): AttemptRoute['dane'] {
+  const results = Object.keys(DANE) as (keyof typeof DANE)[]
+  return results.find((result) => flags.includes(DANE[result])) ?? null
 }
 
 /** The name of a packed route's mail server, read without unpacking the rest. */

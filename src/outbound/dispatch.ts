@@ -157,10 +157,10 @@ async function orCut(preparing: ReturnType<Prepare>, signal: AbortSignal): Retur
   }
 }
 
-function wayOf({ isRelay, site, hosts, sts, isOwn }: MxRoute, given: Given, dnsMs: number): Way | null {
+function wayOf({ isRelay, site, hosts, sts, isOwn, secureNames }: MxRoute, given: Given, dnsMs: number): Way | null {
   if (isRelay) return null
   const { limits, connections } = given
-  return { site, hosts, limits, isVerified: sts === 'enforce', isOwn, connections, mtaSts: sts, dnsMs }
+  return { site, hosts, limits, isVerified: sts === 'enforce', secureNames, isOwn, connections, mtaSts: sts, dnsMs }
 }
 
 /** An attempt; its work at the site runs within `underWay`. */

@@ -122,6 +122,7 @@ function smtpSettings(config: Config): SmtpSettings {
     deliveryPort: config.deliveryPort,
     usesIpv6: config.deliveryIpv6,
     dnsServers: config.dnsServers,
+    isDnsTrusted: config.dnssec === 'trusted',
     privateNetworksAllowed: config.privateNetworksAllowed,
     connectionsMax: CONNECTIONS_MAX,
     timeouts: SMTP_TIMEOUTS,

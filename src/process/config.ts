@@ -8,6 +8,7 @@ import {
   type APPROVALS,
   type BILLINGS,
   type CompatibleApi,
+  type DNSSEC,
   type DURABILITIES,
   type HTTP_ENGINES,
   type LOG_LEVELS,
@@ -75,6 +76,8 @@ export interface Config {
   serviceDkim: { selector: string; keyFile: string } | null
   /** `ip:port`, IPv6 in brackets, as node:dns takes them; empty for those of the system. */
   dnsServers: readonly string[]
+  /** Whether the name servers validate, and their word counts. */
+  dnssec: (typeof DNSSEC)[number]
   /** DNS blocklists that are asked about the sending addresses. */
   blocklists: readonly string[]
   privateNetworksAllowed: readonly string[]
@@ -237,6 +240,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     siteLimits: read('SITE_LIMITS') as string | null,
     serviceDkim: dkim && { selector: dkim[0], keyFile: dkim[1] },
     dnsServers: list('DNS_SERVERS'),
+    dnssec: read('DNSSEC') as Config['dnssec'],
     blocklists: list('BLOCKLISTS'),
     privateNetworksAllowed: list('PRIVATE_NETWORKS_ALLOWED'),
     webhookPorts: list('WEBHOOK_PORTS').map(Number),

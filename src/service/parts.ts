@@ -181,7 +181,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     listed: makeListedContents(redis, monotonicMs),
   }
   const received: ReceivedStore = { contents, ring: secrets.ring }
-  const dns = makeClientThread({ servers: config.dnsServers })
+  const dns = makeClientThread({ servers: config.dnsServers, isTrusted: config.dnssec === 'trusted' })
   const resolver = createResolver({ client: dns.open(), nowMs: monotonicMs })
   const mailRoom = makeMailRoom({ config, fence, log, changes: smtp })
   const delivering = { count: (): number => 1 }

@@ -24,6 +24,7 @@ t.test('delivery: an attempt over TLS shows every step [message.route]', { skip:
     cipher: /^TLS_/,
     certificateVerified: false,
     mtaSts: null,
+    dane: null,
     connectionReused: false,
     dnsMs: Number,
     connectMs: Number,

@@ -6,7 +6,7 @@ import { encodeAnswer, type ZoneRecord } from '../support/peers/dns-answer.ts'
 
 const ID = 0xabcd
 const NAME = "prvs=1+a'b.c.test"
-const CODES = { A: 1, NS: 2, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28 }
+const CODES = { A: 1, NS: 2, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28, TLSA: 52 }
 const ask = (type: RecordType, name = NAME): Buffer => encodeQuestion({ id: ID, type, name }) as Buffer
 
 interface Reply {
@@ -42,6 +42,18 @@ const RECORDS: [type: RecordType, records: ZoneRecord[], read: unknown[]][] = [
   ['MX', [{ type: 'MX', exchange: '', priority: 0 }], [{ exchange: '', priority: 0 }]],
   ['PTR', [{ type: 'PTR', domain: 'host.test' }], ['host.test']],
   ['NS', [{ type: 'NS', ns: 'ns.test' }], ['ns.test']],
+  ['TLSA', [{ type: 'TLSA', tlsa: '3 1 1 00AB' }], [{ usage: 3, selector: 1, matching: 1, data: '00ab' }]],
+  [
+    'TLSA',
+    [
+      { type: 'TLSA', tlsa: '3 1 1' },
+      { type: 'TLSA', tlsa: '2 0 1 ff' },
+    ],
+    [
+      { usage: 255, selector: 255, matching: 255, data: '' },
+      { usage: 2, selector: 0, matching: 1, data: 'ff' },
+    ],
+  ],
   ['CNAME', [{ type: 'CNAME', domain: 'other.test' }], ['other.test']],
 ]
 for (const [type, records, read] of RECORDS)

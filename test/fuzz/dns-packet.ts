@@ -6,7 +6,7 @@ import { encodeAnswer, type ZoneRecord } from '../support/peers/dns-answer.ts'
 
 const SEED = Number(process.env.SEED ?? 7)
 const REPLIES = Number(process.env.REPLIES ?? 20_000)
-const CODES = { A: 1, NS: 2, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28 }
+const CODES = { A: 1, NS: 2, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28, TLSA: 52 }
 const NAME = 'a+b.c.test'
 const RECORDS: readonly ZoneRecord[] = [
   { type: 'A', address: '192.0.2.1' },

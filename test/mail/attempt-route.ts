@@ -16,6 +16,7 @@ const ROUTE: AttemptRoute = {
   cipher: 'TLS_AES_256_GCM_SHA384',
   isVerified: true,
   mtaSts: 'enforce',
+  dane: null,
   isReused: false,
   dnsMs: 12,
   connectMs: 31,
@@ -28,6 +29,9 @@ for (const [name, more] of [
   ['another cipher and policy', { tlsVersion: 'TLSv1.2', cipher: 'ECDHE-RSA-AES128-GCM-SHA256', mtaSts: 'testing' }],
   ['plaintext over a kept connection', { tlsVersion: null, cipher: null, isVerified: false, isReused: true }],
   ['IPv6', { address: '2001:db8::26', sourceAddress: '2001:db8::25' }],
+  ['TLSA records that name the certificate', { dane: 'verified' }],
+  ['TLSA records that cannot be used', { dane: 'encrypted', mtaSts: null }],
+  ['TLSA records that name another certificate', { dane: 'failed' }],
   ['no policy', { mtaSts: null, connectMs: null, tlsMs: null }],
 ] as const)
   t.test(`attempt-route: ${name}`, async (t) => {

@@ -21,6 +21,7 @@ const ROUTE: MxRoute = {
   isNamed: true,
   isOwn: false,
   isRelay: false,
+  secureNames: null,
 }
 const message = (text: string): ComposeInput => ({
   messageId: '0',

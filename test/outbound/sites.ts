@@ -22,6 +22,7 @@ const routeOf = (site: string, changes: Partial<MxRoute> = {}): MxRoute => ({
   isNamed: true,
   isOwn: false,
   isRelay: false,
+  secureNames: null,
   ...changes,
 })
 

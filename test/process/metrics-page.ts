@@ -16,7 +16,11 @@ async function fullPage(): Promise<string> {
   metrics.replayed()
   metrics.refused('rate_limited')
   metrics.notTaken('disk')
-  const bounced = { result: 'bounced', classification: 'InvalidRecipient', route: { ...ROUTE, isVerified: true } }
+  const bounced = {
+    result: 'bounced',
+    classification: 'InvalidRecipient',
+    route: { ...ROUTE, isVerified: true, dane: 'verified' as const },
+  }
   metrics.attempted(bounced, '01a2206e-6879-7000-8342-4937ae459cd8')
   metrics.examined([{ name: 'disk', status: 'warning' }])
   metrics.blocklists([{ list: 'bl.example', listed: 1 }])

@@ -28,7 +28,7 @@ t.test('page shows what was counted, as counters', async (t) => {
     {
       result: 'delivered',
       classification: null,
-      route: { ...ROUTE, isVerified: false },
+      route: { ...ROUTE, isVerified: false, dane: 'verified' },
     },
     'a',
   )
@@ -57,6 +57,7 @@ t.test('page shows what was counted, as counters', async (t) => {
   t.equal(values.get('sendwright_refused_sends_total{code="domain_not_verified"}'), 1)
   t.equal(values.get('sendwright_attempts_total{result="delivered",class=""}'), 4)
   t.equal(values.get('sendwright_attempts_total{result="bounced",class="InvalidRecipient"}'), 1)
+  t.equal(values.get('sendwright_dane_attempts_total{result="verified"}'), 1)
   t.equal(values.get('sendwright_sessions_total{tls="TLSv1.3",verified="false"}'), 1)
   t.equal(values.get('sendwright_broadcast_recipients_total{result="released"}'), 99)
   t.equal(values.get('sendwright_broadcast_recipients_total{result="failed"}'), 2)

@@ -4,7 +4,7 @@ import type { MessageEvent } from '../../../schemas/message.ts'
 /** The line; empty if no mail server was tried. */
 export function formatRoute(route: MessageEvent['route']): string {
   if (route === null) return ''
-  const { host, address, sourceAddress, mtaSts, connectionReused } = route
+  const { host, address, sourceAddress, mtaSts, dane, connectionReused } = route
   const { dnsMs, connectMs, tlsMs, transactionMs } = route
   const steps = Object.entries({ dns: dnsMs, connect: connectMs, tls: tlsMs, smtp: transactionMs })
   const times = steps.flatMap(([name, ms]) => (ms === null ? [] : `${name} ${ms}`))
@@ -12,6 +12,7 @@ export function formatRoute(route: MessageEvent['route']): string {
     host + (address === null ? '' : `[${address}]`) + (sourceAddress === null ? '' : ` from ${sourceAddress}`),
     ...(transactionMs === null ? [] : [formatTls(route)]),
     ...(mtaSts === null ? [] : [`MTA-STS ${mtaSts}`]),
+    ...(dane === null ? [] : [`DANE ${dane}`]),
     ...(connectionReused ? ['connection reused'] : []),
     ...(times.length === 0 ? [] : [`${times.join(', ')} ms`]),
   ].join('; ')

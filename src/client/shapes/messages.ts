@@ -56,6 +56,11 @@ export interface MessageEvent {
     certificateVerified: boolean
     /** Mode of the MTA-STS policy; null if there is none */
     mtaSts: 'enforce' | 'testing' | null
+    /**
+     * Result of the check against the TLSA records of the mail server (DANE): `encrypted` if none can be used and TLS
+     * is required; null if it has none or `DNSSEC` is off
+     */
+    dane: 'verified' | 'encrypted' | 'failed' | null
     /** Whether an earlier message had opened the connection */
     connectionReused: boolean
     /** Milliseconds of the DNS and MTA-STS lookups */

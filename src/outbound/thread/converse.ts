@@ -56,6 +56,8 @@ export interface OpenInput {
    */
   readonly tls: 'implicit' | 'required' | 'opportunistic' | 'none'
   readonly tlsOptions: ConnectionOptions
+  /** Checks the server after the handshake; a text refuses it. */
+  readonly checkPeer?: (socket: TLSSocket) => string | null
   readonly auth: { readonly user: string; readonly pass: string } | null
   readonly timeouts: SmtpTimeouts
   /** How long the connection took. */
@@ -127,7 +129,7 @@ type SmtpError = Error & { code?: string; response?: string | false; command?: s
 export function openSession(input: OpenInput, signal: AbortSignal): Promise<Opened> {
   const connection = makeConnection(input)
   const internals = connection as unknown as Internals
-  const tlsMs = timeHandshake(internals)
+  const tlsMs = watchHandshake(internals, input.checkPeer)
   return new Promise((resolve) => {
     const settle = once((failure: SessionFailure | null) => {
       signal.removeEventListener('abort', onAbort)
@@ -176,15 +178,20 @@ function makeConnection(input: OpenInput): SMTPConnection {
   })
 }
 
-/** Times the TLS handshake; the library has no event for its begin. Returns its milliseconds, null before its end. */
-function timeHandshake(internals: Internals): () => number | null {
+/**
+ * Times the TLS handshake and checks its peer; the library has no event for either. Returns its milliseconds, null
+ * before its end.
+ */
+function watchHandshake(internals: Internals, checkPeer: OpenInput['checkPeer']): () => number | null {
   let ms: number | null = null
   const upgrade = internals._upgradeConnection.bind(internals)
   internals._upgradeConnection = (done) => {
     const beganMs = performance.now()
     upgrade((...result) => {
       ms = performance.now() - beganMs
-      done(...result)
+      const refused = result[0] || !checkPeer ? null : checkPeer(internals._socket as TLSSocket)
+      if (refused === null) done(...result)
+      else done(new Error(refused))
     })
   }
   return () => ms

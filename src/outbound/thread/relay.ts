@@ -133,7 +133,7 @@ export class Relay {
   ): Promise<{ sent: Sent; relayed: Relayed }> {
     const { host } = this.options.target
     const opening = isReused ? { connectMs: null, tlsMs: null } : {}
-    const facts = { ...session.facts(), ...opening, host, mtaSts: null, isReused, dnsMs: null }
+    const facts = { ...session.facts(), ...opening, host, mtaSts: null, dane: null, isReused, dnsMs: null }
     const beganMs = performance.now()
     const sent = await session.send(input, signal)
     const route = { ...facts, transactionMs: performance.now() - beganMs }

@@ -3,13 +3,15 @@
  *
  * Guarantees: a site never has more connections open than allowed, including those that are closing, nor more new ones
  * in a minute than allowed; a session is closed after a number of messages, a total time or an idle time; an
- * unverified session is never used if verification is required.
+ * unverified session is never used if verification is required, nor one that was not checked by TLSA records if DANE
+ * applies.
  *
  * Spec delivery.site.limits, delivery.reuse
  */
 
 import type { SiteLimits } from '../../mail/site.ts'
 import type { Session } from './converse.ts'
+import type { DaneChecked } from './dane.ts'
 
 const IDLE_MAX_MS = 5000
 const LIFE_MAX_MS = 300_000
@@ -27,6 +29,8 @@ export interface Held {
   /** Whether the server has addresses of IPv4 and of IPv6. */
   readonly isDual: boolean
   readonly openedAtMs: number
+  /** How its server was checked by TLSA records. */
+  readonly checked: DaneChecked
   /** Messages that it has carried. */
   messages: number
 }
@@ -36,6 +40,8 @@ export interface PoolAsk {
   readonly site: string
   readonly hosts: readonly string[]
   readonly isVerified: boolean
+  /** The recipient's domain and its last alias, if DANE applies to the servers; otherwise null. */
+  readonly secureNames: readonly string[] | null
   readonly limits: SiteLimits
   /** Connections that the site may have now. */
   readonly connections: number
@@ -72,11 +78,13 @@ export class SessionPool {
   }
 
   /** A session for the next message; null: open one. */
-  take({ site, hosts, isVerified }: PoolAsk): Held | null {
+  take({ site, hosts, isVerified, secureNames }: PoolAsk): Held | null {
     const { idle } = this.siteOf(site)
     // The youngest first, so that the others reach their idle time and close.
     for (const [held, timer] of [...idle].reverse()) {
-      if (!hosts.includes(held.host) || (isVerified && !held.session.facts().isVerified)) continue
+      if (!hosts.includes(held.host)) continue
+      if (isVerified && !(held.session.facts().isVerified && held.checked.isPublic)) continue
+      if (secureNames !== null && !['', secureNames[0]].includes(held.checked.checkedFor ?? undefined)) continue
       clearTimeout(timer)
       idle.delete(held)
       if (held.session.isOpen()) return held

@@ -111,6 +111,8 @@ export interface SmtpSettings {
   /** Whether IPv6 addresses are connected to. */
   readonly usesIpv6: boolean
   readonly dnsServers: readonly string[]
+  /** Whether these validate with DNSSEC. */
+  readonly isDnsTrusted: boolean
   readonly privateNetworksAllowed: readonly string[]
   /** Open connections, all threads together. */
   readonly connectionsMax: number

@@ -14,6 +14,7 @@ import { simulatedOutcome } from '../../mail/simulator.ts'
 import { monotonicMs, openFence } from '../../process/fence.ts'
 import { createBrokenTls } from './attempt.ts'
 import { buildMessage, refuseBuilt } from './build.ts'
+import { createIssuers } from './dane.ts'
 import { makeOutgoing } from './outgoing.ts'
 import { parseRelayUrl, Relay, type RelayTarget } from './relay.ts'
 import { SessionPool } from './session-pool.ts'
@@ -172,8 +173,13 @@ function createDeps(settings: SmtpSettings): TransmitDeps {
     privateNetworksAllowed: settings.privateNetworksAllowed,
     ownAddresses: findOwnAddresses(),
     brokenTls: createBrokenTls(),
+    issuers: createIssuers(monotonicMs),
     shunned: new Map(),
-    resolver: createResolver({ servers: settings.dnsServers, nowMs: monotonicMs }),
+    resolver: createResolver({
+      servers: settings.dnsServers,
+      isTrusted: settings.isDnsTrusted,
+      nowMs: monotonicMs,
+    }),
     pool: new SessionPool({ connectionsMax, nowMs: monotonicMs }),
     nowMs: monotonicMs,
   }

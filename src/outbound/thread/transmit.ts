@@ -8,21 +8,24 @@
  * that the DNS denies; a private address is never connected to; after the message was sent whole no other server is
  * tried, because the first may have taken it (RFC 5321 6.1).
  *
- * Spec delivery.mx, delivery.private, delivery.reuse, delivery.ipv6
+ * Spec delivery.mx, delivery.private, delivery.reuse, delivery.ipv6, delivery.dane
  */
 
 import { hostAddresses } from '../../dns/host-addresses.ts'
 import type { Resolver } from '../../dns/resolve.ts'
+import { findTlsa } from '../../dns/tlsa.ts'
 import { type AttemptRoute, unconnectedRoute } from '../../mail/attempt-route.ts'
 import { makeUnasked } from '../../mail/classify.ts'
 import { isPublicAddress } from '../../mail/ip-address.ts'
 import type { Outcome } from '../../mail/outcome.ts'
 import { makeDeferred, makeReturned } from '../../mail/outcome.ts'
 import type { Contact } from '../../mail/site-pace.ts'
-import { type AttemptDeps, attemptAddress } from './attempt.ts'
+import { type AttemptDeps, attemptAddress, DANE_REFUSAL } from './attempt.ts'
 import type { SendInput, Sent } from './converse.ts'
+import type { DaneDemand } from './dane.ts'
 import { asOfFamily, isElsewhere, judgeSent } from './judge.ts'
 import type { Held, PoolAsk, SessionPool } from './session-pool.ts'
+import { usableRecords } from './tlsa-match.ts'
 
 /** Addresses connected to in one attempt, and servers that answer, with any reply. */
 const ADDRESSES_MAX = 5
@@ -109,7 +112,7 @@ async function sendOver(
   const mayGoOn = session.isOpen() && !isOther && (sent.ok || (outcome.code !== 421 && (await session.reset())))
   if (mayGoOn) deps.pool.keep(way, held)
   else session.destroy()
-  const route = { ...facts, ...times, host, address, mtaSts: way.mtaSts, isReused }
+  const route = { ...facts, ...times, host, address, mtaSts: way.mtaSts, dane: held.checked.dane, isReused }
   return { outcome, contact: contactOf(sent), route, isFinal: !isOther && !isElsewhere(sent, outcome) }
 }
 
@@ -118,7 +121,10 @@ function contactOf(sent: Sent): Contact {
 }
 
 /** An address of a server; with `isDual` the server has addresses of both families. */
-type Place = Pick<Held, 'host' | 'address' | 'isDual'>
+type Place = Pick<Held, 'host' | 'address' | 'isDual'> & {
+  /** The demand of its TLSA records; null if it has none, undefined if they were not looked up. */
+  readonly dane: DaneDemand | null | undefined
+}
 
 /** The walk through the servers' addresses, with its results so far. The first place is taken already. */
 class Tour {
@@ -161,8 +167,10 @@ class Tour {
       const { addresses, isDual, hasFailed } = await hostAddresses(deps.resolver, host, deps)
       this.lookupMs += deps.nowMs() - beganMs
       if (hasFailed) seen.failures += 1
+      const dane = addresses.length === 0 ? undefined : await this.findDane(host)
+      if (dane === 'failed') continue
       for (const address of addresses) {
-        const place = { host, address, isDual }
+        const place = { host, address, isDual, dane }
         if (!this.mayConnect(address)) seen.private += 1
         else if ((deps.shunned.get(address) ?? 0) > deps.nowMs()) this.shunned.push(place)
         else if (this.isOver()) break
@@ -170,6 +178,22 @@ class Tour {
       }
     }
     return false
+  }
+
+  /** The demand of the host's TLSA records. If they cannot be looked up, the host is not used (RFC 7672 2.2). */
+  private async findDane(host: string): Promise<DaneDemand | null | undefined | 'failed'> {
+    const { deps, job } = this
+    const names = job.way.secureNames
+    if (names === null) return undefined
+    const beganMs = deps.nowMs()
+    const found = await findTlsa(deps.resolver, { host, port: deps.port, usesIpv6: deps.usesIpv6 })
+    this.lookupMs += deps.nowMs() - beganMs
+    if (found.kind === 'none') return null
+    if (found.kind === 'found') return { base: found.base, records: usableRecords(found.records), names }
+    const route = { ...this.unconnected(host), dane: 'failed' } as const
+    const outcome = makeDeferred('dns', 'DNSFailure', found.text)
+    this.note({ outcome, contact: 'none', route, isFinal: false })
+    return 'failed'
   }
 
   private async visitShunned(): Promise<boolean> {
@@ -187,7 +211,7 @@ class Tour {
   }
 
   /** True when the attempt ends with this address. */
-  private async visit({ host, address, isDual }: Place): Promise<boolean> {
+  private async visit({ host, address, isDual, dane }: Place): Promise<boolean> {
     const { deps, job, seen, signal } = this
     const { way } = job
     if (!this.hasPlace && (await deps.pool.admit(way)) > 0) {
@@ -196,18 +220,21 @@ class Tour {
     }
     this.hasPlace = false
     seen.addresses += 1
-    const opened = await attemptAddress({ host, address, isVerified: way.isVerified }, deps, signal)
+    const opened = await attemptAddress({ host, address, isVerified: way.isVerified, dane }, deps, signal)
     deps.pool.placed(way, opened.ok ? opened.session : null)
     if (!opened.ok) {
       this.shun(address, opened.contact)
       if (opened.contact === 'answered') seen.sessions += 1
-      const route = { ...this.unconnected(host), address, connectMs: opened.connectMs }
+      const isRefused = opened.outcome.response?.startsWith(DANE_REFUSAL)
+      const result = isRefused ? ({ dane: 'failed' } as const) : {}
+      const route = { ...this.unconnected(host), ...result, address, connectMs: opened.connectMs }
       this.note({ outcome: opened.outcome, contact: opened.contact, route, isFinal: signal.aborted })
       return signal.aborted
     }
     deps.shunned.delete(address)
     seen.sessions += 1
-    const held = { session: opened.session, host, address, isDual, openedAtMs: deps.nowMs(), messages: 0 }
+    const { session, checked } = opened
+    const held = { session, checked, host, address, isDual, openedAtMs: deps.nowMs(), messages: 0 }
     const tried = await sendOver({ held, isReused: false, lookupMs: this.lookupMs }, job, { deps, signal })
     this.note(tried)
     return tried.isFinal

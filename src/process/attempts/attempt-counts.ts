@@ -20,6 +20,8 @@ export class AttemptCounts {
   private readonly attempts = new Map<string, number>()
   /** Sessions opened with receiving servers, by TLS version and whether the certificate was valid. */
   private readonly sessions = new Map<string, number>()
+  /** Attempts at mail servers with TLSA records, by result of the check. */
+  private readonly dane = new Map<string, number>()
   /** Attempts at mail servers by provider, result and class. */
   private readonly sites = new Map<string, number>()
 
@@ -28,6 +30,7 @@ export class AttemptCounts {
     if (route === undefined) return
     const site = route === null ? NO_SITE : (findProvider(route.host) ?? OTHER)
     addTo(this.sites, `${site} ${result} ${classification ?? ''}`)
+    if (route?.dane) addTo(this.dane, route.dane)
     if (route && route.transactionMs !== null && !route.isReused)
       addTo(this.sessions, `${route.tlsVersion ?? 'none'} ${route.isVerified}`)
   }
@@ -51,6 +54,12 @@ export class AttemptCounts {
         help: 'Counts sessions opened with receiving servers, by TLS version.',
         labels: ['tls', 'verified'],
         values: this.sessions,
+      },
+      {
+        labelled: 'dane_attempts',
+        help: 'Counts delivery attempts at mail servers with TLSA records, by result of the check.',
+        labels: ['result'],
+        values: this.dane,
       },
       {
         labelled: 'site_attempts',

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { attemptAddress, createBrokenTls } from '../../../src/outbound/thread/attempt.ts'
+import { createIssuers } from '../../../src/outbound/thread/dane.ts'
 import { startMx } from '../../support/peers/mx.ts'
 import { makeSelfSigned } from '../../support/peers/self-signed.ts'
 import { SHORT_TIMEOUTS } from '../../support/peers/sender.ts'
@@ -37,6 +38,7 @@ t.test('attempt: a session, or the meaning of its absence for the server', async
     brokenTls,
     nowMs: () => 0,
     ca: null,
+    issuers: createIssuers(() => 0),
   }
   const attempt = (address = '127.0.0.1', signal = NEVER, timeouts = SHORT_TIMEOUTS) =>
     attemptAddress({ host: 'mx.test', address, isVerified: false }, { ...deps, timeouts }, signal)
@@ -63,7 +65,15 @@ t.test(
   async (t) => {
     const mx = await startMx({ capabilities: ['STARTTLS'], tls: stranger! })
     t.teardown(() => mx.close())
-    const deps = { ehloName: 'out.svc.test', port: mx.port, timeouts: SHORT_TIMEOUTS, ca: null, nowMs: () => 0 }
+    const issuers = createIssuers(() => 0)
+    const deps = {
+      ehloName: 'out.svc.test',
+      port: mx.port,
+      timeouts: SHORT_TIMEOUTS,
+      ca: null,
+      nowMs: () => 0,
+      issuers,
+    }
     const input = { host: 'mx.test', address: '127.0.0.1', isVerified: true }
     for (const script of [null, { capabilities: [] }]) {
       if (script) mx.script(script)

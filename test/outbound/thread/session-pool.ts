@@ -6,13 +6,22 @@ import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { SITE_LIMITS } from '../../../src/mail/site.ts'
 import { openSession, type Session } from '../../../src/outbound/thread/converse.ts'
+import type { DaneChecked } from '../../../src/outbound/thread/dane.ts'
 import { type Held, type PoolAsk, SessionPool } from '../../../src/outbound/thread/session-pool.ts'
 import { until } from '../../support/machine/until.ts'
 import { startMx } from '../../support/peers/mx.ts'
 import { SHORT_TIMEOUTS } from '../../support/peers/sender.ts'
 
 const NEVER = new AbortController().signal
-const ASK: PoolAsk = { site: 'a', hosts: ['mx.test'], isVerified: false, limits: SITE_LIMITS, connections: 2 }
+const ASK: PoolAsk = {
+  site: 'a',
+  hosts: ['mx.test'],
+  isVerified: false,
+  secureNames: null,
+  limits: SITE_LIMITS,
+  connections: 2,
+}
+const UNCHECKED: DaneChecked = { dane: null, checkedFor: null, isPublic: true }
 
 async function setUp(t: Test, { connectionsMax = 10 } = {}) {
   const mx = await startMx({})
@@ -22,7 +31,7 @@ async function setUp(t: Test, { connectionsMax = 10 } = {}) {
     pool.close()
     await mx.close()
   })
-  async function open(ask: PoolAsk = ASK): Promise<Held> {
+  async function open(ask: PoolAsk = ASK, checked = UNCHECKED): Promise<Held> {
     t.equal(await pool.admit(ask), 0)
     const socket = connect(mx.port, '127.0.0.1')
     const input = { socket, host: 'mx.test', ehloName: 'out.test', tls: 'none', tlsOptions: {}, auth: null } as const
@@ -35,6 +44,7 @@ async function setUp(t: Test, { connectionsMax = 10 } = {}) {
       address: '127.0.0.1',
       isDual: false,
       openedAtMs: nowMs,
+      checked,
       messages: 0,
     }
   }

@@ -12,6 +12,7 @@ const TYPES: Readonly<Record<ZoneRecord['type'], number>> = {
   MX: 15,
   TXT: 16,
   AAAA: 28,
+  TLSA: 52,
 }
 const STRING_BYTES_MAX = 255
 const CLASS_IN = 1
@@ -19,6 +20,7 @@ const TTL_SECONDS = 60
 /** A response, with recursion wanted and available. */
 const FLAGS = 0x8180
 const TRUNCATED = 0x0200
+const AUTHENTIC = 0x0020
 /** Where the question's name is, behind the head of 12 bytes. */
 const TO_QUESTION = 0xc00c
 
@@ -28,12 +30,16 @@ export type ZoneRecord =
   | { type: 'NS'; ns: string }
   | { type: 'MX'; exchange: string; priority: number }
   | { type: 'TXT'; data: string | (string | Buffer)[] }
+  /** `3 1 1 <hex>`; without the hexadecimal part it is an empty record. */
+  | { type: 'TLSA'; tlsa: string }
 
 export interface Answer {
   readonly id: number
   readonly question: { readonly name: string; readonly type: number }
   readonly code: number
   readonly isTruncated: boolean
+  /** The resolver has validated it. */
+  readonly isSecure?: boolean
   readonly answers: readonly { readonly name: string; readonly record: ZoneRecord }[]
 }
 
@@ -63,8 +69,8 @@ export function encodeSections(
 }
 
 /** The bytes of an answer. */
-export function encodeAnswer({ id, question, code, isTruncated, answers }: Answer): Buffer {
-  const flags = FLAGS | code | (isTruncated ? TRUNCATED : 0)
+export function encodeAnswer({ id, question, code, isTruncated, isSecure = false, answers }: Answer): Buffer {
+  const flags = FLAGS | code | (isTruncated ? TRUNCATED : 0) | (isSecure ? AUTHENTIC : 0)
   const records = answers.flatMap(({ name, record }) => {
     const data = dataOf(record)
     return [nameBytes(name), numbers(TYPES[record.type], CLASS_IN, 0, TTL_SECONDS, data.length), data]
@@ -80,8 +86,14 @@ export function encodeAnswer({ id, question, code, isTruncated, answers }: Answe
 function dataOf(record: ZoneRecord): Buffer {
   if (record.type === 'TXT') return Buffer.concat(stringsOf(record.data))
   if (record.type === 'MX') return Buffer.concat([numbers(record.priority), nameBytes(record.exchange)])
+  if (record.type === 'TLSA') return tlsaBytes(record.tlsa)
   if (record.type === 'NS') return nameBytes(record.ns)
   return 'address' in record ? Buffer.from(ipaddr.parse(record.address).toByteArray()) : nameBytes(record.domain)
+}
+
+function tlsaBytes(text: string): Buffer {
+  const [usage, selector, matching, hex = ''] = text.split(' ')
+  return Buffer.concat([Buffer.from([usage, selector, matching].map(Number)), Buffer.from(hex, 'hex')])
 }
 
 /** The strings of a TXT record, each after its length. A text that exceeds one string is split. */

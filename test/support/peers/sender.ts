@@ -8,6 +8,7 @@ import { makeUnasked } from '../../../src/mail/classify.ts'
 import type { Outcome } from '../../../src/mail/outcome.ts'
 import { createBrokenTls } from '../../../src/outbound/thread/attempt.ts'
 import { type SendInput, SMTP_TIMEOUTS } from '../../../src/outbound/thread/converse.ts'
+import { createIssuers } from '../../../src/outbound/thread/dane.ts'
 import { SessionPool } from '../../../src/outbound/thread/session-pool.ts'
 import { type TransmitDeps, type Transmitted, transmit } from '../../../src/outbound/thread/transmit.ts'
 import type { MxScript } from './mx.ts'
@@ -48,6 +49,7 @@ export function makeDeps(zone: Zone, port: number, more: Partial<SenderDeps> = {
     timeouts: SHORT_TIMEOUTS,
     ca: null,
     brokenTls: createBrokenTls(),
+    issuers: createIssuers(() => performance.now()),
     shunned: new Map(),
     pool: new SessionPool({ connectionsMax: 256, nowMs: () => performance.now() }),
     nowMs: () => performance.now(),
@@ -63,9 +65,9 @@ export async function transmitJob(job: Job, deps: SenderDeps, signal: AbortSigna
   if (envelope === null) return ended(makeUnasked('bad-address'))
   const route = await findRoute(envelope.domain, deps)
   if ('result' in route) return ended(route)
-  const { site, hosts, limits, isOwn, sts: mtaSts } = route
+  const { site, hosts, limits, isOwn, sts: mtaSts, secureNames } = route
   const at = { mtaSts, dnsMs: 0, isVerified: mtaSts === 'enforce', connections: limits.connectionsStart }
-  const way = { site, hosts, limits, isOwn, ...at }
+  const way = { site, hosts, limits, isOwn, secureNames, ...at }
   const send = { ...job, recipient: `${envelope.local}@${envelope.domain}` }
   return transmit({ send, way, onData: () => undefined }, deps, signal)
 }

@@ -14,7 +14,10 @@ import { type AnswerSection, encodeAnswer, encodeSections, type ZoneRecord } fro
 
 export type { ZoneRecord } from './dns-answer.ts'
 
-const TYPE_NAMES = { 1: 'A', 2: 'NS', 5: 'CNAME', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA' } as Record<number, string>
+const TYPE_NAMES = { 1: 'A', 2: 'NS', 5: 'CNAME', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA', 52: 'TLSA' } as Record<
+  number,
+  string
+>
 const RCODES = { servfail: 2, nxdomain: 3, refused: 5 }
 /** Aliases that are followed; a resolver gives up some time. */
 const ALIASES_MAX = 16
@@ -45,6 +48,8 @@ export interface Zone {
   fill(records: (name: string, type: string) => readonly ZoneRecord[]): void
   /** The answer over TCP to the questions for which it has sections. */
   flood(sections: (name: string, type: string) => readonly AnswerSection[] | null): void
+  /** The answers about these names, and those under them, are validated. */
+  sign(...names: string[]): void
   /** Answers come so much later from now on. */
   slow(ms: number): void
   close(): Promise<void>
@@ -62,10 +67,12 @@ export async function startZone(): Promise<Zone> {
   const asked: string[] = []
   let fill: ((name: string, type: string) => readonly ZoneRecord[]) | null = null
   let flood: ((name: string, type: string) => readonly AnswerSection[] | null) | null = null
+  const signed = new Set<string>()
   let lateMs = 0
   const port = await freePort()
   const nameOf = (name: string, type: string): Name | undefined =>
     names.get(name.toLowerCase()) ?? (fill === null ? undefined : { records: fill(name, type), failure: null })
+  const isSigned = (name: string): boolean => [...signed].some((one) => name === one || name.endsWith(`.${one}`))
   const server = dns2.createServer({
     udp: true,
     tcp: true,
@@ -78,7 +85,9 @@ export async function startZone(): Promise<Zone> {
       if (lateMs > 0) await delay(lateMs)
       if (found.failure === 'timeout') return
       const code = found.failure === null || found.failure === 'truncated' ? 0 : RCODES[found.failure]
-      const answer = { id: (request.header as { id: number }).id, question, code }
+      const path = [question, ...found.answers].map(({ name }) => name.toLowerCase())
+      const isSecure = path.every(isSigned)
+      const answer = { id: (request.header as { id: number }).id, question, code, isSecure }
       const whole =
         sections === null
           ? encodeAnswer({ ...answer, isTruncated: false, answers: found.answers })
@@ -103,6 +112,9 @@ export async function startZone(): Promise<Zone> {
     },
     flood: (sections) => {
       flood = sections
+    },
+    sign: (...names) => {
+      for (const name of names) signed.add(name)
     },
     slow: (ms) => {
       lateMs = ms

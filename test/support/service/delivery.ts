@@ -47,12 +47,12 @@ export interface Delivery {
   stop(): Promise<void>
 }
 
-/** Starts it. In: settings and options over those of the tests. */
+/** Starts it. In: settings and options over those of the tests; `zone` = the zone behind `DNS_SERVERS`. */
 export async function startDelivery(
   environment: Readonly<Record<string, string>> = {},
-  options: ServiceOptions = {},
+  { zone: given, ...options }: ServiceOptions & { readonly zone?: Zone } = {},
 ): Promise<Delivery> {
-  const zone = await startZone()
+  const zone = given ?? (await startZone())
   const port = await freePort()
   const service = await startTestService(
     {

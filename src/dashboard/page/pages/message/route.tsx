@@ -7,11 +7,12 @@ interface RouteProps {
   readonly route: NonNullable<MessageEvent['route']>
 }
 
+const DANE = { verified: 'Verified', encrypted: 'Encrypted only', failed: 'Failed' } as const
 const STS = { enforce: 'Enforced', testing: 'Testing' } as const
 
 /** The route. */
 export function Route({ route }: RouteProps) {
-  const { host, address, sourceAddress, certificateVerified, mtaSts, connectionReused } = route
+  const { host, address, sourceAddress, certificateVerified, mtaSts, dane, connectionReused } = route
   const { tlsVersion, cipher, dnsMs, connectMs, tlsMs, transactionMs } = route
   const isOpen = transactionMs !== null
   const tls = tlsVersion === null ? 'Plaintext' : `${tlsVersion}, ${cipher ?? 'unknown cipher'}`
@@ -39,6 +40,7 @@ export function Route({ route }: RouteProps) {
           ['Encryption', isOpen ? tls : null],
           ['Certificate', tlsVersion === null ? null : certificateVerified ? 'Verified' : 'Not verified'],
           ['MTA-STS', mtaSts === null ? null : STS[mtaSts]],
+          ['DANE', dane === null ? null : DANE[dane]],
           ['Connection', isOpen ? (connectionReused ? 'Reused' : 'New') : 'Not opened'],
           ['Time', times.length === 0 ? null : times.join(', ')],
         ]}
