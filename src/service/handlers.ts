@@ -28,7 +28,7 @@ import { type OperatorListenerDeps, operatorHandlers } from '../routes/operator/
 import { operatorPageHandlers, type PageDeps, pageHandlers } from '../routes/page-handlers.ts'
 import { DESK_SHARD } from '../state/dashboard/desk.ts'
 import type { Nodes } from '../store/nodes.ts'
-import { openRequestLog } from '../store/request-log.ts'
+import { openRequestLog } from '../store/requests/request-log.ts'
 import { notingUse } from './operator-use.ts'
 
 /** Dependencies of the handlers of all routes, and of mail reception. */
@@ -158,7 +158,7 @@ async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promis
   }
 }
 
-const REQUESTS_LOST = 'One second of the request log is lost'
+const REQUESTS_LOST = 'Part of the request log is lost'
 
 function startOperator(config: Config, deps: ListenerDeps, sockets: InheritedSockets): Promise<Listener> {
   const { ask, newCmdId, nowMs } = deps.handlers

@@ -1,18 +1,19 @@
 /**
  * request-row - recent requests, packed
  *
- * Keys: `requests:<account>:<r or a>`, refused and answered: streams, an entry for each second of each process that
- * answered any; `c` the total number of requests of the stream up to this entry, and the text of its rows: `p` plain,
- * or `z` deflated in base64 if it is long and mostly not ids. They are written outside of commits, so a crash loses
- * one second, and no actor reads them.
+ * Keys: `requests:<account>:<r or a>`, refused and answered: streams; `c` the total number of requests of the stream
+ * up to this entry, and the text of its rows: `p` plain, or `z` deflated in base64 if it is long and mostly not ids.
+ * `requests:new`, one of each shard: answered requests that are not in the stream of their account yet; an entry for
+ * each write of each process, its fields accounts (short) and the texts of their rows. A row may be in both. Rows are
+ * written outside of commits, so a crash loses the last seconds, and no actor reads them.
  *
  * The text is JSON, `{k: [kind], r: [row]}`. The common fields of a client's requests are a kind, stored once: `[server
  * short or 0, method, path or 0, status, code or 0, issue or 0, prefix, client or 0, user agent or 0]`, zeros at the
  * end left off. A row is `[request id, ms, place of its kind, message ids short]`; the place is left off if it is 0 and
  * no message id follows. A request id that differs from the first only in the end of its time and its count is stored
- * as these. An older text is a list of `[request id, server short or 0, method, path or 0, status, code or 0, issue or
- * 0, prefix, ms, client or 0, user agent or 0, [message ids]]`. No body and no address: texts like addresses in a user
- * agent or a field name are masked.
+ * as these; a text that does not begin with the first row has that row's id as `f`. An older text is a list of
+ * `[request id, server short or 0, method, path or 0, status, code or 0, issue or 0, prefix, ms, client or 0, user
+ * agent or 0, [message ids]]`. No body and no address: texts like addresses in a user agent or a field name are masked.
  *
  * Spec request.log
  */
@@ -43,6 +44,11 @@ export interface RequestRow {
 
 type Part = string | number
 type Kind = readonly Part[]
+interface Packed {
+  readonly k: readonly Kind[]
+  readonly f?: string
+  readonly r: readonly Kind[]
+}
 type Before = readonly (Part | readonly string[])[]
 
 const DAY_MS = 86_400_000
@@ -67,6 +73,11 @@ export function requestsKey(shard: number, accountId: string, result: RequestRes
   return `${shardTag(shard)}:requests:${accountId}:${result[0]}`
 }
 
+/** Stream of the answered requests of all accounts of a shard that wait for the stream of their account. */
+export function newRequestsKey(shard: number): string {
+  return `${shardTag(shard)}:requests:new`
+}
+
 /** Time in a Request-Id, in ms; NaN if it is not a uuid. */
 export function msOfRequest(requestId: string): number {
   return Number.parseInt(requestId.replace('-', '').slice(0, TIME_DIGITS), 16)
@@ -79,12 +90,20 @@ export function msOfRequest(requestId: string): number {
 export class RequestRows {
   /** Rows that wait. */
   count = 0
+  /** Those of them that `takeNew` did not return yet. */
+  newCount = 0
+  private newFrom = 0
   private readonly kinds = new Map<string, number>()
   private bytes = Buffer.allocUnsafe(BYTES_AT_FIRST)
   private length = 0
   private first = ''
   private before: RequestRow | null = null
   private kind = 0
+
+  /** Kinds of requests among them. */
+  get kindCount(): number {
+    return this.kinds.size
+  }
 
   add(row: RequestRow): void {
     const { requestId, ms, messageIds } = row
@@ -98,17 +117,33 @@ export class RequestRows {
     this.write(`${line}]`)
     this.before = row
     this.count += 1
+    this.newCount += 1
+  }
+
+  /** Returns the text of the rows since the last call, and keeps all of them for `take`. */
+  takeNew(): string {
+    const first = this.newFrom === 0 ? '' : `"f":"${this.first}",`
+    const rows = this.bytes.toString('latin1', this.newFrom === 0 ? 0 : this.newFrom + 1, this.length)
+    this.newFrom = this.length
+    this.newCount = 0
+    return `{"k":[${this.kindsText()}],${first}"r":[${rows}]}`
   }
 
   /** Returns the text of all rows, and clears them. */
   take(): string {
-    const text = `{"k":[${[...this.kinds.keys()].join(',')}],"r":[${this.bytes.toString('latin1', 0, this.length)}]}`
+    const text = `{"k":[${this.kindsText()}],"r":[${this.bytes.toString('latin1', 0, this.length)}]}`
     this.kinds.clear()
     this.before = null
     if (this.bytes.length > BYTES_KEPT_MAX) this.bytes = Buffer.allocUnsafe(BYTES_AT_FIRST)
     this.length = 0
     this.count = 0
+    this.newFrom = 0
+    this.newCount = 0
     return text
+  }
+
+  private kindsText(): string {
+    return [...this.kinds.keys()].join(',')
   }
 
   /** In: ASCII. */
@@ -167,9 +202,9 @@ function placeOf(kinds: Map<string, number>, row: RequestRow): number {
 
 /** Unpacks what `packRequests` made, also of before. Throws SyntaxError on another text. */
 export function unpackRequests(text: string): RequestRow[] {
-  const entry = JSON.parse(text) as { readonly k: readonly Kind[]; readonly r: readonly Kind[] } | readonly Before[]
+  const entry = JSON.parse(text) as Packed | readonly Before[]
   if (!('k' in entry)) return entry.map(rowOfBefore)
-  const first = String(entry.r[0]?.[0] ?? '')
+  const first = entry.f ?? String(entry.r[0]?.[0] ?? '')
   return entry.r.map(([id, ms, kind = 0, ...shorts]) => {
     const requestId = String(id)
     return {

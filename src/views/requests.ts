@@ -2,19 +2,21 @@
  * requests - the log of recent requests, as the account or the server sees it
  *
  * Entries are in the order of answers, ids in that of requests, so an entry may have requests from some minutes
- * earlier. So a page is read from the newest entry down until none below can hold one that belongs on it.
+ * earlier. So a page is read from the newest entry down until none below can hold one that belongs on it. Answered
+ * requests of the last minutes are in the stream of their shard, in that of their account, or in both for a moment.
  *
- * Keys: `requests:<account>:<r or a>`, `key:<sha256>`
+ * Keys: `requests:<account>:<r or a>`, `requests:new`, `key:<sha256>`
  *
  * Spec request.log, list.page
  */
 
 import { inflateRawSync } from 'node:zlib'
 import type { Entry, FactOf } from '../../cluster/behaviour.ts'
-import { homeShard, msOf } from '../../cluster/id.ts'
+import { homeShard, msOf, shortId } from '../../cluster/id.ts'
 import type { RequestEntry, RequestList, RequestSearch } from '../../schemas/request-log.ts'
 import {
   msOfRequest,
+  newRequestsKey,
   REQUEST_DEFLATED_FIELD,
   REQUEST_LIFE_MS,
   REQUEST_ROWS_FIELD,
@@ -30,8 +32,11 @@ import type { Page } from './newest.ts'
 
 /** Entries of each stream that one round of reading takes. */
 const ENTRIES_AT_ONCE = 20
-/** A request takes six minutes at most, one with a large body, and is written a second later; clocks differ by less. */
-const LONGEST_MS = 400_000
+/**
+ * A request takes six minutes at most, one with a large body, and reaches the stream of its account within another
+ * (`src/store/requests/request-log.ts`); clocks differ by less.
+ */
+const LONGEST_MS = 500_000
 const SKEW_MS = 10_000
 /** Bytes that the rows of an entry have, unpacked. */
 const ENTRY_BYTES_MAX = 8 * 1024 * 1024
@@ -61,11 +66,16 @@ export async function searchRequests(
   const live = await walk.begin()
   if (live !== true) return live
   const found: RequestRow[] = []
+  const known = new Set<string>()
   for (;;) {
     const entry = walk.newest()
     const last = found[page.limit]
     if (entry === null || (last !== undefined && msOfRequest(last.requestId) > entry.ms + SKEW_MS)) break
-    found.push(...unpackRows(entry.fields).filter((row) => fits(row, { owner, filter, stretch, after: page.after })))
+    for (const row of entry.rows()) {
+      if (known.has(row.requestId) || !fits(row, { owner, filter, stretch, after: page.after })) continue
+      known.add(row.requestId)
+      found.push(row)
+    }
     found.sort((one, other) => (one.requestId < other.requestId ? 1 : -1))
     if (!(await walk.next())) return 'unavailable'
   }
@@ -88,22 +98,24 @@ export async function readRequest(
   const live = await walk.begin()
   if (live !== true) return live
   for (let entry = walk.newest(); entry !== null; entry = walk.newest()) {
-    const row = unpackRows(entry.fields).find((one) => one.requestId === id && isOf(one, owner))
+    const row = entry.rows().find((one) => one.requestId === id && isOf(one, owner))
     if (row !== undefined) return formatRequest(row)
     if (!(await walk.next())) return 'unavailable'
   }
   return 'not_found'
 }
 
-/** An entry with the time at which it was written. */
+/** An entry with the time at which it was written, and the rows of the account in it. */
 interface Timed {
   readonly ms: number
-  readonly fields: readonly string[]
+  readonly rows: () => RequestRow[]
 }
 
 /** Entries already read from one stream, and the position of the next ones. */
 interface Lane {
   readonly key: string
+  /** Unpacks the fields of an entry. */
+  readonly unpack: (fields: readonly string[]) => RequestRow[]
   entries: Timed[]
   to: string
   isEnd: boolean
@@ -129,12 +141,11 @@ class Walk {
     this.#from = String(Math.max(0, oldestMs, stretch.fromMs - SKEW_MS))
     const until = Math.max(0, stretch.toMs + LONGEST_MS)
     const to = Number.isFinite(until) ? String(until) : '+'
-    this.#lanes = results.map((result) => ({
-      key: requestsKey(shard, owner.accountId, result),
-      entries: [],
-      to,
-      isEnd: false,
-    }))
+    const own = results.map((result) => ({ key: requestsKey(shard, owner.accountId, result), unpack: unpackRows }))
+    const field = shortId(owner.accountId)
+    const ofShard = { key: newRequestsKey(shard), unpack: (fields: readonly string[]) => unpackOwn(fields, field) }
+    const places = results.includes('answered') ? [...own, ofShard] : own
+    this.#lanes = places.map((place) => ({ ...place, entries: [], to, isEnd: false }))
   }
 
   /** Reads the first entries, with the key. True: it may be gone on. */
@@ -178,7 +189,7 @@ class Walk {
 }
 
 function take(lane: Lane, entries: readonly Entry[]): void {
-  lane.entries = entries.map(({ id, fields }) => ({ ms: Number.parseInt(id, 10), fields }))
+  lane.entries = entries.map(({ id, fields }) => ({ ms: Number.parseInt(id, 10), rows: () => lane.unpack(fields) }))
   lane.isEnd = entries.length < ENTRIES_AT_ONCE
   const last = entries.at(-1)
   if (last !== undefined) lane.to = `(${last.id}`
@@ -189,6 +200,14 @@ function unpackRows(fields: readonly string[]): RequestRow[] {
   if (deflated < 0) return unpackRequests(fields[fields.indexOf(REQUEST_ROWS_FIELD) + 1] ?? '')
   const bytes = Buffer.from(fields[deflated + 1] ?? '', 'base64')
   return unpackRequests(inflateRawSync(bytes, { maxOutputLength: ENTRY_BYTES_MAX }).toString())
+}
+
+/** The rows of one account in an entry of its shard. */
+function unpackOwn(fields: readonly string[], field: string): RequestRow[] {
+  const rows: RequestRow[] = []
+  for (let at = 0; at < fields.length; at += 2)
+    if (fields[at] === field) rows.push(...unpackRequests(fields[at + 1] ?? ''))
+  return rows
 }
 
 /** The time range of the search; a message id narrows it, because its request has about the same time. */

@@ -3,7 +3,14 @@ import { deflateRawSync } from 'node:zlib'
 import t from 'tap'
 import { makeIds, shortId } from '../../../cluster/id.ts'
 import type { RequestSearch } from '../../../schemas/request-log.ts'
-import { packRequests, type RequestRow, requestsKey, unpackRequests } from '../../../src/state/request-row.ts'
+import {
+  newRequestsKey,
+  packRequests,
+  type RequestRow,
+  RequestRows,
+  requestsKey,
+  unpackRequests,
+} from '../../../src/state/request-row.ts'
 import type { AccountKey, ServerKey } from '../../../src/views/key.ts'
 import { readRequest, searchRequests } from '../../../src/views/requests.ts'
 import { ACCOUNT_KEY, LIVE_KEY, makeTenant, TEST_KEY, type Tenant } from '../../support/world/tenant.ts'
@@ -54,7 +61,31 @@ function fill(world: World, { accountId, live, test }: Tenant): RequestRow[] {
       world.apply({ key: requestsKey(world.shard, accountId, result), write: 'XADD', args })
     }
   }
+  shareLast(world, accountId, rows)
   return rows.reverse()
+}
+
+/**
+ * The stream of the shard: the last answered rows, of which the account's stream has the earlier half as well, among
+ * those of another account.
+ */
+function shareLast(world: World, accountId: string, rows: RequestRow[]): void {
+  const last = Array.from({ length: 60 }, (_, n): RequestRow => {
+    const like = rows.find(({ status }) => status === 200) as RequestRow
+    return { ...like, requestId: idOf(NOW_MS + n * 100, 6), ms: 5 }
+  })
+  const own = new RequestRows()
+  const other = new RequestRows()
+  for (const [n, row] of last.entries()) {
+    own.add(row)
+    other.add({ ...row, requestId: idOf(NOW_MS + n * 100, 7) })
+    if (n % 2 === 0) continue
+    const args = [`${NOW_MS + n * 100 + 50}-0`, shortId(last[0]?.serverId ?? ''), other.takeNew()]
+    world.apply({ key: newRequestsKey(world.shard), write: 'XADD', args: [...args, shortId(accountId), own.takeNew()] })
+  }
+  const args = [`${NOW_MS + 10 * SECOND_MS}-0`, 'c', '9999', 'p', packRequests(last.slice(0, 30))]
+  world.apply({ key: requestsKey(world.shard, accountId, 'answered'), write: 'XADD', args })
+  rows.push(...last)
 }
 
 /** Rows of a second in one of their three stored forms: plain, deflated, and the earlier one. */
@@ -153,7 +184,7 @@ t.test('requests: a first page and one request are found with few reads', async 
   const { rows, account, server, seen } = begin()
   await searchRequests(seen.read, account, { filter: {}, page: { limit: 10, after: null }, nowMs: NOW_MS })
   t.ok(seen.reads <= 4, `${seen.reads}`)
-  for (const row of [rows[0], rows[450], rows[899]]) {
+  for (const row of [rows[0], rows[45], rows[450], rows[959]]) {
     const requestId = row?.requestId.toUpperCase() ?? ''
     t.match(await readRequest(seen.read, account, { requestId, nowMs: NOW_MS }), { requestId: row?.requestId })
   }

@@ -79,7 +79,12 @@ export const BOUNDED: Readonly<Record<string, MapBound>> = {
   'src/process/worker-pool.ts serving': { entries: 500, entryBytes: 256, by: 'WAITING_MAX' },
   'src/state/memoize.ts young': { entries: 2_048, entryBytes: 4 * KB, by: 'YOUNG_MAX' },
   'src/store/listed.ts kept': { entries: 8, entryBytes: 10 * KB * KB, by: 'KEPT_MAX' },
-  'src/store/request-log.ts answered': { entries: 50_000, entryBytes: KB, by: 'NOTED_MAX' },
+  'src/store/requests/noted.ts accounts': { entries: 50_000, entryBytes: KB, by: 'NOTED_MAX of the log' },
+  'src/store/requests/request-writes.ts open': {
+    entries: 1_000,
+    entryBytes: 64 * KB,
+    by: 'nodes of a Redis Cluster; CALL_ENTRIES_MAX',
+  },
   'src/content/sealed/segment.ts tails': { entries: 500, entryBytes: 64 * KB, by: 'TAILS_MAX' },
   'src/content/sealed/segment.ts fronts': { entries: 2_000, entryBytes: KB, by: 'FRONTS_MAX' },
   'src/content/sealed/segment.ts blocks': {

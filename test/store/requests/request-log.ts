@@ -2,13 +2,13 @@
 import { inflateRawSync } from 'node:zlib'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { homeShard, makeIds } from '../../cluster/id.ts'
-import { REQUESTS_KEPT_MAX } from '../../schemas/limits.ts'
-import { newRequestId } from '../../src/http/request-id.ts'
-import { type RequestRow, requestsKey, unpackRequests } from '../../src/state/request-row.ts'
-import { oneNode } from '../../src/store/nodes.ts'
-import { openRequestLog } from '../../src/store/request-log.ts'
-import { startRedis } from '../support/store/redis.ts'
+import { homeShard, makeIds } from '../../../cluster/id.ts'
+import { REQUESTS_KEPT_MAX } from '../../../schemas/limits.ts'
+import { newRequestId } from '../../../src/http/request-id.ts'
+import { type RequestRow, requestsKey, unpackRequests } from '../../../src/state/request-row.ts'
+import { oneNode } from '../../../src/store/nodes.ts'
+import { openRequestLog } from '../../../src/store/requests/request-log.ts'
+import { startRedis } from '../../support/store/redis.ts'
 
 const SHARD = 7
 const ids = makeIds({ shard: SHARD, last: '', random: Math.random })
@@ -91,7 +91,7 @@ t.test('request-log: accounts of one shard and of others get their own rows, lon
   t.same([...fields].sort(), ['p', 'z'])
 })
 
-t.test('request-log: more than it holds in a second is left out, and a store that is away loses it', async (t) => {
+t.test('request-log: more than it holds is left out, and a store that is away loses it', async (t) => {
   const accountId = ids.next(Date.now())
   const written = await write(accountId, 60_000, 500)
   const stored = await storedOf(accountId, 'refused')
