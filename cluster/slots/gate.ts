@@ -17,8 +17,7 @@ const WAIT_MS = 1_000
 /** Failed passes for one request: five seconds, more than any caller waits. */
 const SHORT_MAX = 5
 
-/** A caller of the gate. */
-export interface Waiting {
+interface Waiting {
   readonly resolve: (isThrough: boolean) => void
   readonly shorts: number
 }
@@ -63,7 +62,7 @@ export class ReplicaGate {
   }
 
   /** The connection has ended, or the node is no primary: no caller of this connection is asked for on the next one. */
-  protected fail(asked: readonly Waiting[]): void {
+  private fail(asked: readonly Waiting[]): void {
     const all = [...asked, ...this.waiting]
     this.waiting = []
     for (const { resolve } of all) resolve(false)

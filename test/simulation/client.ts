@@ -18,7 +18,8 @@ export interface Ask {
   readonly cmdId: string
   readonly body: { readonly account: string }
   readonly process: SimProcess
-  readonly isRemote: boolean
+  /** It went through the mailbox of its shard: at once, or because its process lost the shard. */
+  isRemote: boolean
   readonly askedAtMs: number
   result: AskResult | null
 }
@@ -133,13 +134,15 @@ export class Clients {
   private send(process: SimProcess, { name, body, nowMs }: { name: string; body: Ask['body']; nowMs: number }): Ask {
     const shard = shardOfAccount(body.account)
     const cmdId = newCmdId(process.worker.nowMs(), () => this.chance.next())
-    const isRemote = process.shardOf(shard)?.accepts !== true
+    const mine = process.shardOf(shard)
+    const isRemote = mine?.accepts !== true
     const ask: Ask = { n: this.asks.length, name, cmdId, body, process, isRemote, askedAtMs: nowMs, result: null }
     this.asks.push(ask)
     this.waiting.add(ask)
     void process.worker.ask(shard, { name, cmdId, body }).then((result) => {
       if (process.state === 'dead') return
       ask.result = result
+      ask.isRemote ||= process.shardOf(shard) !== mine
       this.waiting.delete(ask)
       const isOpen = result.kind === 'unavailable' || result.kind === 'silent'
       if (isOpen && this.again.length < RETRIES_MAX) this.again.push(ask)

@@ -8,6 +8,7 @@ import type { ClusterNodes } from '../../cluster/slots/cluster-nodes.ts'
 import { ClusterStore } from '../../cluster/slots/cluster-store.ts'
 import type { NodeEvents } from '../../cluster/slots/shard-node.ts'
 import type { Protocol, Store } from '../../cluster/store.ts'
+import { StrangersLive } from '../../cluster/worker/protocol.ts'
 import { type Ask, Clients } from './client.ts'
 import { nodesAt } from './cluster/nodes-text.ts'
 import { type OrderBugs, Orders } from './cluster/orders.ts'
@@ -149,7 +150,8 @@ export class Simulation {
     this.processes.push(process)
     this.base.connected.add(n)
     this.note(`start p${n}`)
-    process.worker.start().catch(() => this.kill(process))
+    // One that was refused stays away; one whose store did not answer in time is started again.
+    process.worker.start().catch((error) => (error instanceof StrangersLive ? this.kill(process) : this.end(process)))
     return process
   }
 

@@ -10,7 +10,6 @@ import { CLAIM_RULES } from '../../../cluster/items/claim.ts'
 import { toldKey } from '../../../cluster/keyspace.ts'
 import { Shard } from '../../../cluster/shard/shard.ts'
 import type { Bug } from '../simulation.ts'
-import { RidingGate } from './gates.ts'
 import {
   BareLoop,
   BelievingLoop,
@@ -247,12 +246,6 @@ export const BUGS: readonly Bug[] = [
     cluster: { toldKey },
   },
   { name: 'answers that wait for no replica', seenAs: /in no log|same key|counted/, cluster: { isUngated: true } },
-  {
-    name: 'a gate that asks on the next connection for callers of the last one',
-    seenAs: /in no log|same key|counted/,
-    cluster: { makeGate: (...args) => new RidingGate(...args) },
-    orders: {},
-  },
   { name: 'one clock for all primaries', seenAs: /clock of another/, cluster: { hasOneClock: true } },
   {
     name: 'reads that are believed after a commit in doubt did not happen',

@@ -28,7 +28,6 @@ export interface ClusterBugs {
   readonly isDeaf?: boolean
   /** Nobody waits for replicas. */
   readonly isUngated?: boolean
-  makeGate?(...args: ConstructorParameters<typeof ReplicaGate>): ReplicaGate
   /** All primaries have one clock. */
   readonly hasOneClock?: boolean
   /** Replies go to a stream on any node. */
@@ -75,8 +74,7 @@ export class SimNodeLink implements ShardNode, NodeLink {
     this.clock = clock.twin(node.offsetMs)
     this.isGated = bugs.isUngated !== true
     this.times = new AnswerTimes(clock.monotonicMs())
-    const link = { call: async (word: string) => (word === 'WAIT' ? this.wait() : PONG) }
-    this.gate = bugs.makeGate?.(link, 1) ?? new ReplicaGate(link, 1)
+    this.gate = new ReplicaGate({ call: async (word) => (word === 'WAIT' ? this.wait() : PONG) }, 1)
     this.store = this.makeStore()
     node.links.add(this)
     void this.pulse()
