@@ -107,6 +107,8 @@ export const BOUNCE_DAYS_MAX = 14
 export const GRACE_HOURS = 72
 /** Spec mx.size: bytes of a mail that is received (35 MiB). */
 export const MAIL_BYTES_MAX = 36_700_160
+/** Spec webhook.raw: bytes of a received mail whose source a webhook carries (10 MiB). */
+export const RAW_EMAIL_BYTES_MAX = 10 * 1024 * 1024
 /** Spec mx.rate: connections of one sender at once. */
 export const MX_CONNECTIONS_MAX = 30
 /** Spec mx.rate: connections of one sender in a minute. */

@@ -43,7 +43,7 @@ export type EventName = (typeof EVENTS)[number]
 /** Spec webhook.delivery */
 const DELIVERY_STATUSES = ['pending', 'delivered', 'dead'] as const
 
-const INBOUND_CONTENTS = ['full', 'reference'] as const
+const INBOUND_CONTENTS = ['full', 'reference', 'raw'] as const
 export type InboundContent = (typeof INBOUND_CONTENTS)[number]
 /** Whose shape the bodies of a webhook have. Spec webhook.format */
 export const WEBHOOK_FORMATS = ['sendwright', 'resend', 'postmark'] as const

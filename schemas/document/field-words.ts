@@ -84,7 +84,8 @@ export const FIELD_WORDS: Readonly<Record<string, string>> = {
   images: 'Images of the HTML body',
   inReplyTo: 'In-Reply-To header of the message',
   inboundAddress: 'Address at which an inbound stream receives mail',
-  inboundContent: 'Whether `inbound` events carry the content',
+  inboundContent:
+    'Whether `inbound` events carry the content; `raw`, for the format `postmark`, adds the source as `RawEmail`',
   inboundMessageId: 'Id of the received message',
   index: 'Position, from 0',
   info: 'Title and version of the document',

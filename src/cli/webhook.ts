@@ -24,6 +24,7 @@ interface CreateOptions extends ClientOptions {
   event?: EventName[]
   stream?: string
   reference?: boolean
+  raw?: boolean
   tag?: string
   metadata?: Record<string, string>
   format?: string
@@ -49,6 +50,9 @@ export function addWebhookCommands(program: Command, ended: Ended): void {
     .option('--tag <tag>', 'only message events with this tag')
     .option('--metadata <key=value>', 'only message events with this metadata entry', collectPair)
     .option('--reference', 'received messages without their content')
+    .addOption(
+      new Option('--raw', 'received messages with their source, for the format postmark').conflicts('reference'),
+    )
     .addOption(new Option('--format <format>', 'whose shape the bodies have').choices(WEBHOOK_FORMATS))
     .action(async (url, options) => ended(await createWebhook(url, options)))
   withServerOptions(webhook.command('list'))
@@ -139,12 +143,13 @@ async function actOn(webhook: string, options: ClientOptions, { method, path = '
 
 /** Registers a URL and prints its secret, which is shown this once. */
 async function createWebhook(url: string, options: CreateOptions): Promise<number> {
-  const { event, stream, reference, tag, metadata, format } = options
+  const { event, stream, reference, raw, tag, metadata, format } = options
   const body = {
     url,
     ...(event !== undefined && { events: event }),
     ...(stream !== undefined && { streamId: stream }),
     ...(reference === true && { inboundContent: 'reference' }),
+    ...(raw === true && { inboundContent: 'raw' }),
     ...(tag !== undefined && { tag }),
     ...(metadata !== undefined && { metadata }),
     ...(format !== undefined && { format }),

@@ -66,6 +66,8 @@ export interface Metrics {
   judged(verdicts: object, ms: number): void
   /** An attempt at a webhook ended: `delivered`, or the error. */
   posted(result: string): void
+  /** A webhook that asks for the source of a received mail got it, or not: `included`, `omitted` or `no_room`. */
+  rawEmail(result: string): void
   /** A delivery is attempted for the first time, `ms` after its event. */
   firstPosted(ms: number): void
   /** An act on the content store ended. */
@@ -113,6 +115,7 @@ interface Counts {
   readonly commits: TimeHistogram
   /** Attempts at webhooks by result. */
   readonly posts: Map<string, number>
+  readonly rawEmails: Map<string, number>
   readonly firstPosts: TimeHistogram
   /** Acts on the content store, by home, act and result; objects, bytes and seconds by home and act. */
   readonly contentActs: Map<string, number>
@@ -176,6 +179,7 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
       counts.judgeTimes.record(ms)
     },
     posted: (result) => addTo(counts.posts, result),
+    rawEmail: (result) => addTo(counts.rawEmails, result),
     firstPosted: (ms) => counts.firstPosts.record(ms),
     contentDone: (end) => countContent(counts, end),
     sealedActed: (act, result) => addTo(counts.sealedActs, `${act} ${result}`),
@@ -226,6 +230,7 @@ function makeCounts(): Counts {
     latency: new TimeHistogram(),
     commits: new TimeHistogram(),
     posts: new Map(),
+    rawEmails: new Map(),
     firstPosts: new TimeHistogram(),
     contentActs: new Map(),
     contentObjects: new Map(),
@@ -340,11 +345,17 @@ function listTimes({ latency, commits, parseTimes, judgeTimes, firstPosts }: Cou
   ]
 }
 
-function contentFigures({ posts, ...counts }: Counts): readonly PageFigure[] {
+function contentFigures({ posts, rawEmails, ...counts }: Counts): readonly PageFigure[] {
   const { contentActs, contentObjects, contentBytes, contentSeconds } = counts
   const of = ['home', 'act']
   return [
     labelled('webhook_attempts', 'Counts finished webhook attempts, by result.', posts, 'result'),
+    labelled(
+      'webhook_raw_emails',
+      'Counts sources of received mail asked for by webhooks, by result.',
+      rawEmails,
+      'result',
+    ),
     labelled('content_acts', 'Counts operations of the content store, by result.', contentActs, ...of, 'result'),
     labelled(
       'content_objects',

@@ -90,13 +90,18 @@ function decodeOr(text: string): string {
 // Spec webhook.url, webhook.format
 function findIssues(
   { privateNetworksAllowed }: WebhookDeps,
-  { body: { format, events = [] }, url, user }: { body: WebhookBody; url: URL; user: string | null },
+  { body: { format, inboundContent, events = [] }, url, user }: { body: WebhookBody; url: URL; user: string | null },
 ): Issue[] {
   const issues: Issue[] = []
   if (user !== null && format !== 'postmark')
     issues.push({ path: 'url', message: 'Must not have user info: only a webhook of format postmark may' })
   if (!mayPostTo(url.hostname, privateNetworksAllowed))
     issues.push({ path: 'url', message: 'Must be on a public host' })
+  if (inboundContent === 'raw' && format !== 'postmark')
+    issues.push({
+      path: 'inboundContent',
+      message: 'Must be full or reference: only a webhook of format postmark has raw',
+    })
   const known: readonly string[] = EVENTS_OF_FORMAT[format]
   for (const [place, event] of events.entries())
     if (!known.includes(event))

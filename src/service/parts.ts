@@ -210,6 +210,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
       nowMs: () => self.nowMs(),
       inboundDomain: config.inboundDomain,
     },
+    openRaw: (place) => openRaw(received, place),
   })
   const parsing = openParsing({ received, secrets, config, metrics, dns: dns.open() })
   async function closeStore(): Promise<void> {

@@ -11,6 +11,7 @@ import type { Reader } from '../views/key.ts'
 import { type EventReader, makeEventReader, type ReceivedParts } from '../views/message/event.ts'
 import { makePostLane, type PostDeps, Standings } from './perform.ts'
 import type { Poster } from './post.ts'
+import { type OpenRaw, RawEmails } from './raw-email.ts'
 import { makeWebhookSecrets, type WebhookSecrets } from './secrets.ts'
 
 export interface WebhookRoom {
@@ -38,14 +39,16 @@ export interface WebhookRoomInput {
   /** Certificates to trust instead of the default ones; null for the default. */
   readonly ca: string | null
   readonly received: ReceivedParts
+  readonly openRaw: OpenRaw
 }
 
 /** Makes the room; no connection is open yet. */
 export function makeWebhookRoom(input: WebhookRoomInput): WebhookRoom {
-  const { config, metrics, read, ring, resolver, ca, received } = input
+  const { config, metrics, read, ring, resolver, ca, received, openRaw } = input
   const secrets = makeWebhookSecrets(ring)
   const readEvent = makeEventReader(read, () => performance.now(), received)
   const standings = new Standings()
+  const rawEmails = new RawEmails({ read, openRaw, nowMs: received.nowMs, done: (result) => metrics.rawEmail(result) })
   let poster: Promise<Poster> | null = null
   const open = async (): Promise<Poster> => {
     // An idle process does without the memory of an HTTP client.
@@ -61,7 +64,7 @@ export function makeWebhookRoom(input: WebhookRoomInput): WebhookRoom {
     secrets,
     readEvent,
     standings,
-    lane: (deps) => makePostLane({ read, readEvent, openPoster, secrets, metrics, standings, ...deps }),
+    lane: (deps) => makePostLane({ read, readEvent, openPoster, secrets, rawEmails, metrics, standings, ...deps }),
     async close() {
       await (await poster)?.close()
     },

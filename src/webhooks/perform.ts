@@ -24,6 +24,7 @@ import { readEventSource } from '../views/format/source.ts'
 import type { Reader } from '../views/key.ts'
 import type { EventReader } from '../views/message/event.ts'
 import type { Poster } from './post.ts'
+import type { RawEmails } from './raw-email.ts'
 import type { WebhookSecrets } from './secrets.ts'
 import { eventHeaders } from './sign-event.ts'
 import type { Standing } from './webhook-stats.ts'
@@ -49,6 +50,7 @@ export interface PostDeps {
   /** Opened with the first attempt. */
   readonly openPoster: () => Promise<Poster>
   readonly secrets: WebhookSecrets
+  readonly rawEmails: RawEmails
   readonly metrics: Metrics
   readonly standings: Standings
   /** The store's time in ms. */
@@ -147,10 +149,22 @@ interface AttemptInput {
   readonly pass: Pass
 }
 
-async function attemptPost(
+/** Too many large mails are being posted. */
+const NO_ROOM: PostOutcome = { result: 'failed', statusCode: null, error: 'timeout', final: false }
+
+async function attemptPost(deps: PostDeps, job: PostJob, input: AttemptInput): Promise<PostOutcome> {
+  const { webhook, delivery } = job
+  const outcome = await deps.rawEmails.post({ webhook, reference: delivery.reference }, (raw) =>
+    postEvent(deps, job, { ...input, raw }),
+  )
+  if (outcome === 'away') throw new NotPerformed('The store did not answer')
+  return outcome === 'no_room' ? NO_ROOM : outcome
+}
+
+async function postEvent(
   { read, readEvent, openPoster, secrets, metrics, nowMs, mayPost }: PostDeps,
   { webhook, delivery }: PostJob,
-  { attempt, signal, isProven, following, pass }: AttemptInput,
+  { attempt, signal, isProven, following, pass, raw }: AttemptInput & { readonly raw: string | null },
 ): Promise<PostOutcome> {
   const { deliveryId, reference } = delivery
   const createdAtMs = msOf(deliveryId)
@@ -161,7 +175,8 @@ async function attemptPost(
   const source = await readEventSource(read, webhook, { reference, event })
   if (source === undefined) throw new NotPerformed('The store did not answer')
   const { format = 'sendwright', sealedUser } = webhook
-  const body = JSON.stringify(formatEvent(format, event, { id: deliveryId, attempt, source }))
+  const sourced = source === null || raw === null ? source : { ...source, raw }
+  const body = JSON.stringify(formatEvent(format, event, { id: deliveryId, attempt, source: sourced }))
   const unixSeconds = Math.floor(nowMs() / 1000)
   const live = webhook.secrets.map(({ sealed }) => secrets.open(webhook.serverId, sealed)).reverse()
   const user = sealedUser === undefined ? {} : { user: secrets.open(webhook.serverId, sealedUser) }

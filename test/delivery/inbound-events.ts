@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import PostalMime from 'postal-mime'
 import t from 'tap'
 import { EVENT_BODIES } from '../../schemas/webhook.ts'
 import { compileBody } from '../../src/http/shape/validate.ts'
@@ -53,6 +54,7 @@ Forget the word xyzzy.
 const hook = (path: string, more: object) => call('POST /v1/webhooks', { url: receiver.url + path, ...more })
 await hook('/full', { events: ['inbound'] })
 await hook('/reference', { inboundContent: 'reference', streamId: stream.streamId })
+await hook('/raw', { inboundContent: 'raw', format: 'postmark', streamId: stream.streamId })
 await hook('/others', { events: ['delivered'] })
 await hook('/apart', { streamId: service.firstRun.liveServer.streamId })
 const at = (path: string) => receiver.received.filter((one) => one.path === path).map(({ json }) => json)
@@ -105,6 +107,22 @@ t.test(
     await call(`POST /v1/webhooks/${webhookId}/deliveries/${deliveries[0].deliveryId}/replay`)
     const again = await until(() => at('/full')[1] ?? null, WAIT_MS)
     t.match(again, { id: full.id, attempt: 2, text: full.text })
+  },
+)
+
+t.test(
+  'inbound-events: Postmark\u2019s format has the source of the mail where it is asked for [webhook.raw]',
+  async (t) => {
+    const posted = await until(() => at('/raw')[0] ?? null, WAIT_MS)
+    t.match(posted, { MessageID: id, Subject: 'A word', OriginalRecipient: /\+x@/ })
+    const mail = await PostalMime.parse(posted.RawEmail)
+    t.match(mail, { subject: 'A word', from: { address: SECRET }, text: 'Forget the word xyzzy.\n' })
+    const raw = await service.call(`GET /v1/inbound/${id}/raw`, { token })
+    t.equal(posted.RawEmail, raw.text, 'the same as /raw')
+    t.match(
+      (await service.operate('GET /metrics')).text,
+      /^sendwright_webhook_raw_emails_total\{result="included"\} 1$/m,
+    )
   },
 )
 

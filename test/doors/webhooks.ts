@@ -96,6 +96,10 @@ t.test("webhooks: Postmark's payloads, with the user of the URL [webhook.format]
   const bounced = await send('bounce+p@simulator.test')
   await send('complaint+p@simulator.test')
   await call(`POST /v1/webhooks/${webhookId}/test`, { event: 'unsubscribed' })
+  const inbound = await hook({ format: 'postmark', inboundContent: 'raw' })
+  await call(`POST /v1/webhooks/${inbound.webhookId}/test`, { event: 'inbound' })
+  const example = await until(() => at(inbound.path).find(({ json }) => json.RawEmail !== undefined), WAIT_MS)
+  t.match(example?.json, { RawEmail: /^From: .*\r\nTo: .*\r\nSubject: Hello\r\n\r\nHello\n$/s, TextBody: 'Hello\n' })
   await until(() => at(path).some(({ json }) => json.RecordType === 'SubscriptionChange'), WAIT_MS)
   await until(() => at(path).some(({ json }) => json.RecordType === 'SpamComplaint'), WAIT_MS)
   const authorization = `Basic ${Buffer.from('ann:s:cret').toString('base64')}`

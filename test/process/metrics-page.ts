@@ -31,6 +31,7 @@ async function fullPage(): Promise<string> {
   metrics.parsed(null, 3)
   metrics.judged({ spf: 'pass' }, 3)
   metrics.posted('delivered')
+  metrics.rawEmail('included')
   metrics.firstPosted(8)
   metrics.contentDone({ home: 'file', act: 'put', result: 'ok', ms: 2, bytes: 10, objects: 1 })
   metrics.sealedActed('seal', 'sealed')

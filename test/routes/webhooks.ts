@@ -77,6 +77,8 @@ const REFUSED: readonly [string, object, string][] = [
   ['an event twice', { events: ['bounced', 'bounced'] }, 'events'],
   ['unknown event', { events: ['opened'] }, 'events.0'],
   ['unknown content', { inboundContent: 'some' }, 'inboundContent'],
+  ['source in our format', { inboundContent: 'raw' }, 'inboundContent'],
+  ['source in the format of Resend', { inboundContent: 'raw', format: 'resend' }, 'inboundContent'],
   ['unknown field', { secret: 'x' }, 'secret'],
 ]
 

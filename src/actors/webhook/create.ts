@@ -28,7 +28,7 @@ export interface CreateWebhookBody extends ServerKeyOrder {
   readonly urlHash: string
   readonly events: readonly EventName[]
   readonly streamId: string | null
-  readonly inboundContent: 'full' | 'reference'
+  readonly inboundContent: 'full' | 'reference' | 'raw'
   readonly sealedSecret: string
   readonly tag?: string
   /** Hash of `tag` within the server; present with it. */

@@ -23,8 +23,8 @@ export interface Webhook {
   metadata: Record<string, string> | null
   /** Whether it is in use */
   enabled: boolean
-  /** Whether `inbound` events carry the content */
-  inboundContent: 'full' | 'reference'
+  /** Whether `inbound` events carry the content; `raw`, for the format `postmark`, adds the source as `RawEmail` */
+  inboundContent: 'full' | 'reference' | 'raw'
   /** Whose shape the bodies have: ours, or that of the webhooks of another provider */
   format: 'sendwright' | 'resend' | 'postmark'
   /** When it was created */
@@ -61,8 +61,8 @@ export interface WebhookMade {
   metadata: Record<string, string> | null
   /** Whether it is in use */
   enabled: boolean
-  /** Whether `inbound` events carry the content */
-  inboundContent: 'full' | 'reference'
+  /** Whether `inbound` events carry the content; `raw`, for the format `postmark`, adds the source as `RawEmail` */
+  inboundContent: 'full' | 'reference' | 'raw'
   /** Whose shape the bodies have: ours, or that of the webhooks of another provider */
   format: 'sendwright' | 'resend' | 'postmark'
   /** When it was created */
@@ -98,7 +98,7 @@ export interface WebhookBody {
   /** Default: null */
   metadata?: Record<string, string> | null
   /** Default: "full" */
-  inboundContent?: 'full' | 'reference'
+  inboundContent?: 'full' | 'reference' | 'raw'
   /** Default: "sendwright" */
   format?: 'sendwright' | 'resend' | 'postmark'
 }

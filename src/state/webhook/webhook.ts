@@ -38,7 +38,7 @@ export interface WebhookState {
   /** Messages of this stream only; null = of every stream. */
   readonly streamId: string | null
   readonly enabled: boolean
-  readonly inboundContent: 'full' | 'reference'
+  readonly inboundContent: 'full' | 'reference' | 'raw'
   /** Messages with this tag or metadata entry only; absent: any. The hash is the tag's within the server. */
   readonly tag?: string
   readonly tagHash?: string

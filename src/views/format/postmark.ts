@@ -73,7 +73,7 @@ function messageBody(event: MessageEvent, { from, subject, stream }: EventSource
 }
 
 /** Received mail. A webhook that gets references has no content in it. */
-function inboundBody(event: Partial<Received>, { stream }: EventSource): object {
+function inboundBody(event: Partial<Received>, { stream, raw }: EventSource): object {
   const { from, to = [], cc = [], replyTo = [], headers = [], attachments = [] } = event
   return {
     From: from?.address ?? '',
@@ -96,6 +96,7 @@ function inboundBody(event: Partial<Received>, { stream }: EventSource): object 
     TextBody: event.text ?? '',
     HtmlBody: event.html ?? '',
     StrippedTextReply: '',
+    ...(raw !== undefined && { RawEmail: raw }),
     Headers: headers.map(({ name, value }) => ({ Name: name, Value: value })),
     Attachments: attachments.map(({ name, contentType, contentId, size, position }) => ({
       Name: name ?? `attachment-${position}`,

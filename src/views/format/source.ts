@@ -29,6 +29,8 @@ export interface EventSource {
   readonly subject: string | null
   /** Name of the stream. */
   readonly stream: string
+  /** Source of a received mail, if the webhook asks for it. */
+  readonly raw?: string
 }
 
 /** Reads the source of an event. Returns null for our own format and undefined if the store did not answer. */

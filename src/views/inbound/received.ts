@@ -11,7 +11,7 @@
 import type { FactOf } from '../../../cluster/behaviour.ts'
 import { homeShard, msOf, shardOf } from '../../../cluster/id.ts'
 import type { ReceivedMessage } from '../../../schemas/inbound.ts'
-import type { EventBody } from '../../../schemas/webhook.ts'
+import type { EventBody, InboundContent } from '../../../schemas/webhook.ts'
 import type { ParsedContent } from '../../mail/mime/received-mail.ts'
 import { computeMonth, monthStartMs } from '../../state/calendar.ts'
 import { receivedSegmentsKey } from '../../state/keys.ts'
@@ -121,7 +121,7 @@ export async function confirmDamage(
 /** The event of a received message; null if it was removed; undefined if a store did not answer. */
 export async function readInboundEvent(
   deps: ReceivedDeps,
-  { serverId, inboundContent }: { readonly serverId: string; readonly inboundContent: 'full' | 'reference' },
+  { serverId, inboundContent }: { readonly serverId: string; readonly inboundContent: InboundContent },
   { segment, messageId }: InboundReference,
 ): Promise<EventBody | null | undefined> {
   const shard = homeShard(serverId)

@@ -77,6 +77,8 @@ const UNCHECKED = {
 const INBOUND_TEXT = 'Hello\n'
 const INBOUND_SUBJECT = 'Hello'
 const INBOUND_SENDER = `sender@${SIMULATOR_DOMAIN}`
+/** Source of the same message. */
+export const EXAMPLE_MAIL = `From: ${INBOUND_SENDER}\r\nTo: ${RECIPIENT}\r\nSubject: ${INBOUND_SUBJECT}\r\n\r\n${INBOUND_TEXT}`
 
 /** A small message of text; the short form is the reference alone. */
 function exampleInbound(

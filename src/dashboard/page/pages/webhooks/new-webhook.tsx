@@ -50,13 +50,14 @@ function WebhookForm({ serverId, onMade }: { serverId: string; onMade: (made: We
   const [inboundContent, setContent] = useState('full')
   const [tag, setTag] = useState('')
   const [format, setFormat] = useState<WebhookFormat>('sendwright')
+  const content = format === 'postmark' || inboundContent !== 'raw' ? inboundContent : 'full'
   const streams = useLoad<{ streams: Stream[] }>(
     (signal) => call('GET', serverApi(serverId, '/streams?limit=100'), { signal }),
     [serverId],
   )
   const send = async () => {
     const of = { streamId: streamId === '' ? null : streamId, tag: tag === '' ? null : tag }
-    const body = { url, events: eventsOf(format, events), ...of, inboundContent, format }
+    const body = { url, events: eventsOf(format, events), ...of, inboundContent: content, format }
     onMade(await call('POST', serverApi(serverId, '/webhooks'), { body }))
   }
   return (
@@ -95,11 +96,12 @@ function WebhookForm({ serverId, onMade }: { serverId: string; onMade: (made: We
       {events.includes('inbound') && (
         <Select
           label="Received mail is sent"
-          value={inboundContent}
+          value={content}
           onChange={setContent}
           options={[
             ['full', 'with its content'],
             ['reference', 'as a reference'],
+            ...(format === 'postmark' ? [['raw', 'with its source'] as const] : []),
           ]}
         />
       )}

@@ -30,6 +30,7 @@ import { VerifyingCode } from './verifying-code.tsx'
 import { WebhookState } from './webhooks.tsx'
 
 const STATUSES = ['pending', 'delivered', 'dead'] as const
+const RECEIVED = { full: 'with content', reference: 'as a reference', raw: 'with content and source' } as const
 /** How far back dead deliveries are replayed. */
 const REPLAYS = [
   ['720', 'all that are kept (30 days)'],
@@ -295,7 +296,7 @@ function About({ webhook }: { webhook: Webhook }) {
           ['Tag', tag ?? 'All tags'],
           ...(entry === undefined ? [] : [['Metadata', `${entry[0]}: ${entry[1]}`] as const]),
           ['Format', format],
-          ['Received', inboundContent === 'full' ? 'with content' : 'as a reference'],
+          ['Received', RECEIVED[inboundContent]],
           ['Created', <Time at={createdAt} as="long" key="made" />],
         ]}
       />
