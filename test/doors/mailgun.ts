@@ -43,6 +43,27 @@ async function readMessage(id: string) {
   return (await service.call(`GET /v1/messages/${messageId}`, { token })).json
 }
 
+t.test('mailgun: files of a list are numbered by the clients of PHP', async (t) => {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(plain)) form.append(name, value)
+  form.append('attachment[0]', new File(['a'], 'a.txt'))
+  form.append('attachment[1]', new File(['b'], 'b.txt'))
+  form.append('inline[0]', new File(['c'], 'c.png'))
+  const authorization = `Basic ${Buffer.from(`api:${token}`).toString('base64')}`
+  const post = (body: FormData) =>
+    fetch(`${url}/v3/${DOMAIN}/messages`, { method: 'POST', headers: { authorization }, body })
+  const sent = await post(form)
+  t.equal(sent.status, 200)
+  const attachments = [{ name: 'a.txt' }, { name: 'b.txt' }, { name: 'c.png', contentId: 'c.png' }]
+  t.match(await readMessage(((await sent.json()) as { id: string }).id), { attachments })
+  for (const name of ['attachment[]x', 'attachment[a]', 'attachments[0]']) {
+    const other = new FormData()
+    for (const [field, value] of Object.entries(plain)) other.append(field, value)
+    other.append(name, new File(['a'], 'a.txt'))
+    t.equal((await post(other)).status, 400, name)
+  }
+})
+
 t.test('mailgun: a message is sent', async (t) => {
   const bytes = Buffer.from('%PDF-1.4 ünïcode')
   const sent = await mailgun.messages.create(DOMAIN, {

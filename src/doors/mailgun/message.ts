@@ -17,7 +17,8 @@ export type MappedForm =
   | { readonly issues: readonly Issue[] }
 
 const LISTS = ['to', 'cc', 'bcc']
-const FILES = ['attachment', 'inline']
+/** PHP's clients number the files of a list: `attachment[0]`. */
+const FILES = /^(attachment|inline)(?:\[\d{0,4}\])?$/
 const TEXTS = ['subject', 'text', 'html']
 const VARIABLES = 'recipient-variables'
 /** Names of the metadata that holds all tags of a message. */
@@ -70,7 +71,7 @@ function mapFields(form: Form, { mode, files, issues }: Mapping) {
   const people = new Map<string, Mailbox[]>()
   for (const [name, value] of form) {
     if (typeof value !== 'string') addFile(files, { name, value, issues })
-    else if (FILES.includes(name)) issues.push({ path: name, message: 'Must be a file' })
+    else if (FILES.test(name)) issues.push({ path: name, message: 'Must be a file' })
     else if (name === 'from') setOnce(body, { name, value: parseOneMailbox(value), issues })
     else if (LISTS.includes(name)) addPeople(people, name, value)
     else if (TEXTS.includes(name)) setText(body, { name, value, issues })
@@ -90,7 +91,8 @@ function mapFields(form: Form, { mode, files, issues }: Mapping) {
 }
 
 function addFile(files: [string, File][], { name, value, issues }: Given<File>): void {
-  if (FILES.includes(name)) files.push([name, value])
+  const [, kind] = FILES.exec(name) ?? []
+  if (kind !== undefined) files.push([kind, value])
   else issues.push({ path: name, message: 'Must be a text, not a file' })
 }
 

@@ -80,6 +80,7 @@ export const POSTMARK: DoorTable = {
   ],
   deadEnds: [
     { path: '/email/withTemplate', message: TEMPLATES, door: templates },
+    { path: '/email/withTemplate/*', message: TEMPLATES, door: templates },
     { path: '/email/batchWithTemplates', message: TEMPLATES, door: templates },
     { path: '/templates', message: TEMPLATES, door: templates },
     { path: '/templates/*', message: TEMPLATES, door: templates },
