@@ -16,6 +16,7 @@ export const EXAMINED = [
   'kernel',
   'node',
   'backup',
+  'secret',
   'content',
   'segments',
   'http-engine',

@@ -17,6 +17,7 @@ import type { SigningKey } from '../outbound/thread/sign.ts'
 import { type Config, isOwnStore } from '../process/config.ts'
 import type { SealingRing } from '../state/ring/sealing.ts'
 import type { StoreCondition } from '../store/condition.ts'
+import type { RingDoor } from '../store/ring.ts'
 import type { Reader } from '../views/key.ts'
 import { examineBlocklists } from './blocklists.ts'
 import { readClockSync } from './clock-sync.ts'
@@ -44,6 +45,7 @@ import { examineMxListener } from './mx-listener.ts'
 import { examineMxPort } from './mx-port.ts'
 import { examinePort } from './port.ts'
 import { examineReportAuthorization } from './report-authorization.ts'
+import { examineSecret } from './secret.ts'
 import { examineSegments } from './segments.ts'
 import { serviceRecords } from './service-records.ts'
 import { examineClock, examineStore } from './store.ts'
@@ -68,6 +70,8 @@ export interface ExamineDeps {
   readonly contents: Contents | null
   /** Opens the keys of segments. */
   readonly ring: SealingRing
+  /** Whether a new secret is set that the store does not use yet. */
+  readonly door: Pick<RingDoor, 'hasNext'>
   readonly resolver: Resolver
   readonly serviceKey: SigningKey | null
   /** Reads the roles of the living processes. */
@@ -91,6 +95,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     one('kernel', async () => examineKernel(isOwn)),
     one('node', async () => examineNode(process.version, nowMs())),
     one('backup', async () => examineBackup(config.dataDir, nowMs())),
+    one('secret', () => examineSecret({ ...deps, nowMs: deps.storeMs })),
     one('content', () => examineContent(deps.contents, config.dataDir)),
     one('segments', () => examineSegments({ ...deps, nowMs: deps.storeMs })),
     one('http-engine', async () => examineHttpEngine(deps.engine)),
