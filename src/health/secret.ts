@@ -16,7 +16,7 @@ import { warning, well } from './finding.ts'
 const WAITING_MS = 10 * MINUTE_MS
 const NAME = 'secret'
 
-export interface SecretDeps {
+export interface SecretExamineDeps {
   readonly read: Reader
   readonly config: Pick<Config, 'secretKey' | 'secretKeyPrevious'>
   readonly door: Pick<RingDoor, 'hasNext'>
@@ -25,7 +25,7 @@ export interface SecretDeps {
 }
 
 /** Checks it. Rejects if the store does not answer. */
-export async function examineSecret({ read, config, door, nowMs }: SecretDeps): Promise<Finding> {
+export async function examineSecret({ read, config, door, nowMs }: SecretExamineDeps): Promise<Finding> {
   const rotation = await readRotation(read)
   if (rotation === undefined) throw new Error('the store does not answer')
   if (rotation !== null && rotation.phase !== 'done') {

@@ -350,12 +350,7 @@ function contentFigures({ posts, rawEmails, ...counts }: Counts): readonly PageF
   const of = ['home', 'act']
   return [
     labelled('webhook_attempts', 'Counts finished webhook attempts, by result.', posts, 'result'),
-    labelled(
-      'webhook_raw_emails',
-      'Counts sources of received mail asked for by webhooks, by result.',
-      rawEmails,
-      'result',
-    ),
+    labelled('webhook_raw_emails', 'Counts sources of mail for webhooks, by result.', rawEmails, 'result'),
     labelled('content_acts', 'Counts operations of the content store, by result.', contentActs, ...of, 'result'),
     labelled(
       'content_objects',

@@ -1,7 +1,7 @@
 /** secret - what doctor finds of a rotation that waits, of one to begin, and of a setting that is left. */
 
 import t from 'tap'
-import { examineSecret, type SecretDeps } from '../../src/health/secret.ts'
+import { examineSecret, type SecretExamineDeps } from '../../src/health/secret.ts'
 import { newRotation, type RotationState } from '../../src/state/ring/rotation.ts'
 
 const BEGAN_MS = Date.UTC(2026, 10, 20, 12)
@@ -15,7 +15,7 @@ function found(
     afterMs = MINUTE_MS,
     hasNext = false,
     ...config
-  }: Partial<SecretDeps['config']> & {
+  }: Partial<SecretExamineDeps['config']> & {
     readonly afterMs?: number
     readonly hasNext?: boolean
   } = {},
@@ -23,7 +23,7 @@ function found(
   const rotation = { ...newRotation({ rotationId: 'r', by: BY, startedAtMs: BEGAN_MS }), ...changes }
   const read = async () => [[changes === null ? null : JSON.stringify(rotation)]]
   return examineSecret({
-    read: read as unknown as SecretDeps['read'],
+    read: read as unknown as SecretExamineDeps['read'],
     config: { secretKey: null, secretKeyPrevious: null, ...config },
     door: { hasNext: () => hasNext },
     nowMs: () => BEGAN_MS + afterMs,
@@ -55,5 +55,5 @@ t.test('health: a secret that is set and not used, or used no more [operator.hea
 t.test('health: a store that does not answer [operator.health]', async (t) => {
   const config = { secretKey: null, secretKeyPrevious: null }
   const deps = { read: async () => null, config, door: { hasNext: () => false }, nowMs: () => BEGAN_MS }
-  await t.rejects(examineSecret(deps as SecretDeps), /does not answer/)
+  await t.rejects(examineSecret(deps as SecretExamineDeps), /does not answer/)
 })
