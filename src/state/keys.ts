@@ -153,6 +153,12 @@ export const receivedSegmentsKey = (shard: number, serverId: string): string =>
 /** Hash: received message -> data kept as long as its reference. */
 export const receivedStateKey = (shard: number, serverId: string, segment: string): string =>
   `${shardTag(shard)}:received-state:${serverId}:${segment}`
+/** Zset: packed received messages of a segment -> score of the last one. */
+export const receivedBlocksKey = (shard: number, serverId: string, segment: string): string =>
+  `${shardTag(shard)}:received-blocks:${serverId}:${segment}`
+/** Hash: bucket of a packed segment -> its postings, packed. */
+export const receivedPostingsKey = (shard: number, serverId: string, segment: string): string =>
+  `${shardTag(shard)}:received-postings:${serverId}:${segment}`
 /** Hash: received message -> data kept as long as its content. There is one key per UTC day and sixteenth. */
 export const receivedHeadKey = (shard: number, serverId: string, slice: string): string =>
   `${shardTag(shard)}:received-head:${serverId}:${slice}`

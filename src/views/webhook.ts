@@ -12,9 +12,9 @@
 import type { Entry } from '../../cluster/behaviour.ts'
 import { homeShard, idOfEntry, msOf, shardOf, shortId } from '../../cluster/id.ts'
 import type { Delivery, EventName, Webhook } from '../../schemas/webhook.ts'
+import { idScore } from '../state/id-score.ts'
 import { deadKey, deliveryKey, queueKey } from '../state/keys.ts'
 import { blocksBelowFacts, rowsOfBlocks, type SlicePlace, type StoredBlocks } from '../state/webhook/block.ts'
-import { deadScore } from '../state/webhook/dead-score.ts'
 import {
   type DeliveryRecord,
   daySlicesFact,
@@ -301,7 +301,7 @@ async function deadBelow(
   { shard, key }: Listed,
   { below, count }: { below: string | null; count: number },
 ): Promise<string[] | null> {
-  const max = below === null ? Number.MAX_SAFE_INTEGER : deadScore(below)
+  const max = below === null ? Number.MAX_SAFE_INTEGER : idScore(below)
   // All of one score belong to one page at least, or a page might end within it.
   const seen = await read(shard, [{ read: 'sorted', key, min: 0, max, count: count + SAME_SCORE_MAX, newest: true }])
   if (seen === null) return null

@@ -44,6 +44,23 @@ export function eraseReceived(
   return { ops, due: objects.map((id) => unlinkReceivedDue(context, serverId, id)), count: 1 }
 }
 
+/**
+ * The writes that remove a message of which a row is damaged. Takes its head as far as it can be read. Objects that
+ * only a damaged head names are removed by the sweep of the content store.
+ */
+export function removeDamaged(
+  context: Pick<Context, 'shard' | 'nowMs'>,
+  { serverId, messageId }: ReceivedPlace,
+  of: { readonly stateKey: string; readonly hasHead: boolean; readonly head: ContentHead | null },
+): ErasedReceived {
+  const short = shortId(messageId)
+  const ops: Op[] = [{ key: of.stateKey, write: 'HDEL', args: [short] }]
+  if (of.hasHead) ops.push({ key: contentHeadKey(context.shard, serverId, messageId), write: 'HDEL', args: [short] })
+  const objects = [of.head?.objectId ?? null, of.head?.parsedId ?? null].filter((id) => id !== null)
+  const due = objects.map((id) => unlinkReceivedDue(context, serverId, id))
+  return { ops, due, count: of.hasHead ? 1 : 0 }
+}
+
 /** When the event of a received message was announced; nothing while it is not parsed. Takes its standing. */
 export function toldOfReceived(
   messageId: string,

@@ -18,9 +18,9 @@
 import type { Entry, Fact, Need, Op } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, msOf, shortId } from '../../../cluster/id.ts'
 import { TOLD_NO_END, type ToldSpan, toldAt, type WalkPlace } from '../../state/erasure.ts'
+import { idScore } from '../../state/id-score.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { blockOp, blocksAtFact, blocksFromFact, removeBlockOp, unpackDeliveries } from '../../state/webhook/block.ts'
-import { deadScore } from '../../state/webhook/dead-score.ts'
 import { isThinned, recordOp, unpackRecord } from '../../state/webhook/delivery.ts'
 import { formatItem, itemOf, parseDeliveryItem, type WebhookItem } from '../../state/webhook/item.ts'
 import { listenersRef, type Subscriber } from '../../state/webhook/webhook.ts'
@@ -167,7 +167,7 @@ function walkDead(step: SliceStep, after: string): StepResult {
   const { webhookId, slice, span, facts, context } = step
   const [fromMs, untilMs] = span
   const key = deadKey(context.shard, webhookId, slice)
-  const min = after === '' ? fromMs : deadScore(after)
+  const min = after === '' ? fromMs : idScore(after)
   // The last one checked comes first again.
   const count = STEP_DELIVERIES + 1
   const fact: SortedFact = { read: 'sorted', key, min, max: untilMs, count }

@@ -8,26 +8,31 @@
  *
  * Older mail still has the text after the plus sign of its address. If the person may have written, or has such an
  * address, postings lead to that mail in segments with postings (`posted-received.ts`); in the others the log is
- * walked. Mail without such a text is skipped.
+ * walked, the blocks of a segment before its log (`packed-received.ts`). Mail without such a text is skipped.
  *
- * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
- * `received-by-person received-by-hash:<server>:<segment>:<bucket>`
+ * A damaged row may be anyone's, and no one can read it: it is removed, so that it stops no erasure.
+ *
+ * Keys: `received received-state received-blocks:<server>:<segment>`, `received-segments:<server>`,
+ * `received-head:<server>:<day>:<n>`, `received-by-person received-by-hash:<server>:<segment>:<bucket>`
  *
  * Spec erasure.received
  */
 
 import type { Due, Entry, Fact, Op } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { type ErasureWalk, type ToldSpan, type WalkPlace, withTold } from '../../state/erasure.ts'
 import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/keys.ts'
 import { RECEIVED_DAYS } from '../../state/object-name.ts'
+import { type ReceivedSegment, receivedBlocksFromFact } from '../../state/received/block.ts'
 import { type ContentHead, contentHeadKey, namesPerson, unpackContentHead } from '../../state/received/content-head.ts'
 import { parseReceivedEntry, type ReceivedEntry } from '../../state/received/entry.ts'
 import { formatLookItem, lookLane } from '../../state/received/look-item.ts'
 import { type ReceivedStanding, unpackStanding } from '../../state/received/standing.ts'
 import { hasPostings, segmentEndMs } from '../../state/segment.ts'
-import { eraseReceived, toldOfReceived } from './erased-received.ts'
+import { eraseReceived, removeDamaged, toldOfReceived } from './erased-received.ts'
+import { eraseInBlocks, isOfSender } from './packed-received.ts'
 import { postedEntries } from './posted-received.ts'
 import { OVER, type ServerStep, type StepResult } from './step.ts'
 
@@ -35,6 +40,9 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 const STEP_MESSAGES = 200
 /** Entries that one step reads if the entry alone usually decides. */
 const OLD_LOOKED_AT = 1_000
+
+/** Messages in blocks of one step, rounded up to blocks. */
+const STEP_PACKED = 400
 
 type RangeFact = Fact & { readonly read: 'range' }
 type SortedFact = Fact & { readonly read: 'sorted' }
@@ -49,7 +57,13 @@ export function walkReceived(step: ServerStep): StepResult {
 export function receivedStepFacts(shard: number, { erasureId, place }: Pick<ServerStep, 'erasureId' | 'place'>) {
   const { segment } = place
   if (segment === null || hasOldPostings(erasureId, segment, place)) return []
-  return [rangeFact(shard, { erasureId, place }, segment)]
+  const { serverId } = place
+  return [rangeFact(shard, { erasureId, place }, segment), blocksFact({ shard, serverId, segment }, place)]
+}
+
+/** The next blocks of a segment, and perhaps the one before. */
+function blocksFact(at: ReceivedSegment, { after }: Pick<WalkPlace, 'after'>): SortedFact {
+  return receivedBlocksFromFact(at, after || '-', STEP_PACKED)
 }
 
 function rangeFact(
@@ -100,14 +114,24 @@ interface Message {
   readonly messageId: string
   readonly short: string
   readonly headKey: string
-  readonly entry: ReceivedEntry
+  /** Null if it is damaged. */
+  readonly entry: ReceivedEntry | null
 }
 
 function walkSegment(step: ServerStep, segment: string): StepResult {
   const { erasureId, place, facts, context } = step
   if (hasOldPostings(erasureId, segment, place)) return walkPostings(step, segment)
+  const at = { shard: context.shard, serverId: place.serverId, segment }
   const fact = rangeFact(context.shard, step, segment)
-  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+  const blocks = blocksFact(at, place)
+  if (![fact, blocks].every((one) => facts.has(one))) return { kind: 'need', facts: [fact, blocks] }
+  const inBlocks = eraseInBlocks(step, at, { blocks: facts.sorted(blocks), from: place.after })
+  if (inBlocks.kind === 'need') return inBlocks
+  const { ops, told } = inBlocks
+  // Damaged blocks are gone after this step, and the next ones follow.
+  const after = inBlocks.last === null ? place.after : entryIdAfter(inBlocks.last)
+  if (inBlocks.last !== null || ops.length > 0)
+    return { kind: 'stepped', place: withTold({ ...place, after }, told, context.nowMs), staged: { ops } }
   const entries = facts.range(fact)
   const messages = findMessages(step, entries).slice(0, STEP_MESSAGES)
   const cut = messages.length === STEP_MESSAGES ? messages.at(-1)?.entryId : undefined
@@ -119,15 +143,24 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
 
 /** A step in the postings of a segment; behind the last one is the log of the days for which content is kept. */
 function walkPostings(step: ServerStep, segment: string): StepResult {
-  const { erasureId, place } = step
+  const { erasureId, place, context } = step
   const fromMs = keptFromMs(erasureId)
   const found = postedEntries(step, segment, fromMs)
+  // The blocks have all that the log had.
+  if (found === 'many') return { kind: 'stepped', place: { ...place, after: `${Math.max(0, place.segmentMs)}-0` } }
   if (found.kind === 'need') return found
+  const at = { shard: context.shard, serverId: place.serverId, segment }
+  const inBlocks = eraseInBlocks(step, at, { blocks: found.blocks })
+  if (inBlocks.kind === 'need') return inBlocks
   const { entries, posted } = found
   const behind: WalkPlace =
     segmentEndMs(segment) <= fromMs ? { ...place, segment: null } : { ...place, after: `${fromMs}-0` }
   const next = posted === null ? behind : { ...place, posted }
-  return makeErase(step, { segment, messages: findMessages(step, entries), next })
+  const erased = makeErase(step, { segment, messages: findMessages(step, entries), next })
+  if (erased.kind === 'need' || erased.place === null) return erased
+  const { staged = {} } = erased
+  const ops = [...inBlocks.ops, ...(staged.ops ?? [])]
+  return { ...erased, place: withTold(erased.place, inBlocks.told, context.nowMs), staged: { ...staged, ops } }
 }
 
 /** Erases those of a segment's messages that are the person's. Takes the next position of the walk. */
@@ -154,11 +187,18 @@ function makeErase(
     const { messageId, short, headKey, entry } = message
     const state = facts.field(stateKey, short)
     if (state === null) continue
-    const standing = unpackStanding(state, msOf(messageId))
+    const standing = unlessDamaged(() => unpackStanding(state, msOf(messageId)))
     const packed = facts.field(headKey, short)
-    const head = packed === null ? null : unpackContentHead(packed)
-    const told = isOfPerson(step.walk, { entry, standing, head })
+    const head = packed === null ? null : unlessDamaged(() => unpackContentHead(packed))
     const at = { serverId, segment, messageId }
+    if (entry === null || standing === null || (packed !== null && head === null)) {
+      const removed = removeDamaged(context, at, { stateKey, hasHead: packed !== null, head })
+      ops.push(...removed.ops)
+      due.push(...removed.due)
+      received += removed.count
+      continue
+    }
+    const told = isOfPerson(step.walk, { entry, standing, head })
     if (told === 'unknown') {
       looks += 1
       due.push({ lane: lookLane(step.accountId), item: formatLookItem(erasureId, at), atMs: context.nowMs })
@@ -181,14 +221,12 @@ function makeErase(
 
 /** Whether a message is from the person, names it, or came to its address; `unknown` if its header must be read. */
 function isOfPerson(
-  { number, hmac, mailbox }: ErasureWalk,
-  of: { entry: ReceivedEntry; standing: ReceivedStanding; head: ContentHead | null },
+  walk: ErasureWalk,
+  { entry, standing, head }: { entry: ReceivedEntry; standing: ReceivedStanding; head: ContentHead | null },
 ): boolean | 'unknown' {
-  const { entry, standing, head } = of
-  if (number !== 0 && (entry.sender === number || standing.from === number)) return true
-  if (mailbox !== null && entry.streamId === mailbox.streamId && entry.plusHash === mailbox.plusHash) return true
+  if (isOfSender(walk, { entry, standing })) return true
   if (head === null) return false
-  if (namesPerson(head.named, hmac)) return true
+  if (namesPerson(head.named, walk.hmac)) return true
   return standing.isParsed && head.named.isWhole ? false : 'unknown'
 }
 
@@ -197,10 +235,10 @@ function findMessages({ server, erasureId, context }: ServerStep, entries: reado
   const { shard } = context
   const { serverId } = server
   return entries.flatMap((one): Message[] => {
-    const entry = parseReceivedEntry(one)
-    if (entry === null) return []
+    const entry = unlessDamaged(() => parseReceivedEntry(one) ?? 'nothing')
+    if (entry === 'nothing') return []
     const messageId = idOfEntry(one.id, shard)
-    if (entry.plusHash === null && msOf(messageId) < keptFromMs(erasureId)) return []
+    if (entry?.plusHash === null && msOf(messageId) < keptFromMs(erasureId)) return []
     const headKey = contentHeadKey(shard, serverId, messageId)
     return [{ entryId: one.id, messageId, short: shortId(messageId), headKey, entry }]
   })

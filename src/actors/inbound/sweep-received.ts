@@ -3,22 +3,23 @@
  *
  * References first: expired segments are removed as a whole, then the oldest messages of the oldest one. Then content
  * follows: the log is walked from the end of the removed content on, and each message past the retention of its stream
- * loses its head row, which has the key to its content, in the commit that orders the removal of its objects. While
- * more is left the next step is due at once, otherwise in a day; without a segment there is no next one.
+ * loses its head row, which has the key to its content, in the commit that orders the removal of its objects. At the
+ * end of the walk, messages without content are packed (`pack-received.ts`). While more is left the next step is due at
+ * once, otherwise in a day; without a segment there is no next one.
  *
  * Item: `received:<server>`, within the walk `received:<server>:<entry id to continue from>`, followed by `:f`
- * while no earlier message has content
+ * while no earlier message has content, then `received:<server>:pack:<n>`
  *
  * In a partly expired segment, postings are removed by the time at which they were written, so one of a late parsing
- * is removed later.
+ * is removed later. Packed ones are removed with the first message.
  *
- * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`,
+ * Keys: `received received-state received-blocks:<server>:<segment>`, `received-segments:<server>`,
  * `received-head:<server>:<day>:<n>`, `received-by-person received-by-hash:<server>:<segment>:<bucket>`
  *
  * Spec retention.inbound
  */
 
-import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import type { CommandType, Decision, Done, Due, Entry, Fact, Facts, Op, TimerBody } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, idOfEntry, isEntryIdAbove, msOf, shortId } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
@@ -28,8 +29,18 @@ import { DAY_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/keys.ts'
 import { deleteOps } from '../../state/message/row.ts'
 import { RECEIVED_DAYS } from '../../state/object-name.ts'
+import {
+  allReceivedBlocksFact,
+  dropDamagedOps,
+  type ReceivedBlocks,
+  type ReceivedSegment,
+  receivedBlocksFromFact,
+  replaceBlockOps,
+  unpackReceivedBlock,
+} from '../../state/received/block.ts'
 import { contentHeadKey, unpackContentHead } from '../../state/received/content-head.ts'
 import { parseReceivedEntry } from '../../state/received/entry.ts'
+import { dropPostingsOps } from '../../state/received/packed-posting.ts'
 import { receivedPostingKeys, receivedSegmentKeys } from '../../state/received/posting.ts'
 import { type ReceivedCounters, receivedOwner } from '../../state/received/sweep-cursor.ts'
 import { segmentAfterFact, segmentAtFact, segmentEndMs } from '../../state/segment.ts'
@@ -37,6 +48,7 @@ import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { logMonths } from '../authorization/log-age.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
+import { PACK, packReceived, packReceivedDue } from './pack-received.ts'
 import { RECEIVED_TIMER, receivedSweepDue } from './receive.ts'
 
 /** Messages of one step. */
@@ -71,7 +83,7 @@ export const sweepReceived: CommandType<TimerBody, null> = {
     const { shard } = context
     // The reads of several rounds depend on it, so it must not change in between.
     const nowMs = context.nowMs - (context.nowMs % MINUTE_MS)
-    const { serverId, cursor, isFreed: wasFreed } = parse(body)
+    const { serverId, cursor, mark, isFreed: wasFreed } = parse(body)
     const counters = states.counter<ReceivedCounters>(receivedOwner(serverId)) ?? {}
     const step: Step = { serverId, cursor, isFreed: wasFreed, shard, nowMs, counters }
     const segments = facts.sorted(oldestSegments(shard, serverId))
@@ -79,6 +91,7 @@ export const sweepReceived: CommandType<TimerBody, null> = {
     const server = states.get<ServerState | null>(serverRef(serverId))
     const months = server === null ? LOG_RETENTION_MONTHS_MAX : logMonths({ states, facts, context }, server.accountId)
     if (typeof months !== 'number') return months
+    if (cursor === PACK) return packReceived({ serverId, buckets: Number(mark), shard, nowMs, counters }, facts)
     const references = cursor === null ? pastReferences({ ...step, months }, segments, facts) : null
     if (references !== null) return references
     const from = cursor ?? walkStart(step)
@@ -122,9 +135,9 @@ function daysOf(stream: StreamState | null): number {
   return stream === null ? 0 : (stream.contentRetentionDays ?? CONTENT_RETENTION_DAYS_MAX)
 }
 
-function parse({ item }: TimerBody): Pick<Step, 'serverId' | 'cursor' | 'isFreed'> {
-  const [, serverId = '', cursor = null, mark] = item.split(':')
-  return { serverId, cursor, isFreed: cursor === null || mark === FREED }
+function parse({ item }: TimerBody): Pick<Step, 'serverId' | 'cursor' | 'isFreed'> & { readonly mark: string } {
+  const [, serverId = '', cursor = null, mark = ''] = item.split(':')
+  return { serverId, cursor, mark, isFreed: cursor === null || mark === FREED }
 }
 
 function dueAt({ serverId, nowMs, isFreed }: Step, cursor: string): Due {
@@ -132,9 +145,9 @@ function dueAt({ serverId, nowMs, isFreed }: Step, cursor: string): Due {
   return { lane: TIMERS_LANE, item: `${RECEIVED_TIMER}:${serverId}:${cursor}${mark}`, atMs: nowMs }
 }
 
-/** The next segment, or the next day. */
+/** The next segment, or the end of the walk. */
 function nextDue(step: Step, after: readonly [string, number] | undefined): Due {
-  if (after === undefined || after[1] > latestMs(step)) return receivedSweepDue(step.serverId, step.nowMs)
+  if (after === undefined || after[1] > latestMs(step)) return packReceivedDue(step.serverId, step.nowMs)
   return dueAt(step, `${after[1]}-0`)
 }
 
@@ -205,7 +218,7 @@ function headOps(messages: readonly Message[]): Op[] {
 function pastReferences(
   step: Step & { readonly months: number },
   segments: readonly (readonly [string, number])[],
-  facts: { has(fact: Fact): boolean; range(fact: RangeFact): readonly Entry[] },
+  facts: Pick<Facts, 'has' | 'range' | 'sorted'>,
 ): Decision<null> | null {
   const { serverId, shard, nowMs, months, counters } = step
   const cutoff = cutoffMs(nowMs, false, months)
@@ -226,20 +239,56 @@ function pastReferences(
     return { kind: 'done', reply: null, ops, due: [again], counters: [{ owner: receivedOwner(serverId), value: left }] }
   }
   const [oldest, firstMs] = segments[0] as readonly [string, number]
-  if (firstMs >= cutoff) return null
-  const key = receivedKey(shard, serverId, oldest)
+  const isPacked = counters.packed !== undefined && counters.packed >= firstMs
+  const place = { shard, serverId, segment: oldest }
+  return firstMs < cutoff ? pastMessages(place, facts, { cutoff, again, isPacked }) : null
+}
+
+/** The oldest messages of a segment that have expired, in blocks first; null if there are none. */
+function pastMessages(
+  place: ReceivedSegment,
+  facts: Pick<Facts, 'has' | 'range' | 'sorted'>,
+  { cutoff, again, isPacked }: { readonly cutoff: number; readonly again: Due; readonly isPacked: boolean },
+): Decision<null> | null {
+  const { shard, serverId, segment } = place
+  const key = receivedKey(shard, serverId, segment)
+  const trims = receivedPostingKeys(place).map((posting): Op => {
+    return { key: posting, write: 'XTRIM', args: ['MINID', `${cutoff}-0`] }
+  })
+  const postings = isPacked ? dropPostingsOps(place) : trims
   const fact: RangeFact = { read: 'range', key, from: '-', to: String(cutoff - 1), count: STEP_MESSAGES }
-  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+  const oldest = receivedBlocksFromFact(place, '-', 0)
+  if (![fact, oldest].every((one) => facts.has(one))) return { kind: 'need', facts: [fact, oldest] }
+  const past = pastOfBlocks(place, facts.sorted(oldest), cutoff)
+  if (past === 'damaged') {
+    const all = allReceivedBlocksFact(place)
+    if (!facts.has(all)) return { kind: 'need', facts: [all] }
+    return { kind: 'done', reply: null, ops: dropDamagedOps(place, facts.sorted(all), cutoff), due: [again] }
+  }
+  if (past.length > 0) return { kind: 'done', reply: null, ops: [...past, ...postings], due: [again] }
   const entries = facts.range(fact)
   const last = entries.at(-1)
   if (last === undefined) return null
   const shorts = entries.map(({ id }) => shortId(idOfEntry(id, shard)))
   const isLastStep = entries.length < STEP_MESSAGES
-  const postings = isLastStep ? receivedPostingKeys({ shard, serverId, segment: oldest }) : []
   const ops: Op[] = [
     { key, write: 'XTRIM', args: ['MINID', entryIdAfter(last.id)] },
-    ...deleteOps(receivedStateKey(shard, serverId, oldest), shorts),
-    ...postings.map((posting): Op => ({ key: posting, write: 'XTRIM', args: ['MINID', `${cutoff}-0`] })),
+    ...deleteOps(receivedStateKey(shard, serverId, segment), shorts),
+    ...(isLastStep ? postings : []),
   ]
   return { kind: 'done', reply: null, ops, due: [again] }
+}
+
+/** The writes that take expired messages out of blocks; `damaged` if an expired block cannot be opened. */
+function pastOfBlocks(place: ReceivedSegment, blocks: ReceivedBlocks, cutoff: number): Op[] | 'damaged' {
+  const ops: Op[] = []
+  for (const [packed, score] of blocks) {
+    const rows = unlessDamaged(() => unpackReceivedBlock(packed))
+    // Damaged, and its last message is not past its age.
+    if (rows === null && score >= cutoff) break
+    if (rows === null) return 'damaged'
+    const kept = rows.filter(({ entryId }) => msOfEntry(entryId) >= cutoff)
+    if (kept.length < rows.length) ops.push(...replaceBlockOps(place, packed, kept))
+  }
+  return ops
 }

@@ -13,9 +13,9 @@ import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
+import { idScore } from '../../state/id-score.ts'
 import { deadKey, deliveryKey, queueKey } from '../../state/keys.ts'
 import { blocksFromFact, rowsOfBlocks } from '../../state/webhook/block.ts'
-import { deadScore } from '../../state/webhook/dead-score.ts'
 import {
   attemptsMade,
   deadOps,
@@ -118,7 +118,7 @@ function listedFacts(
   const queued = { read: 'range', key: queue, from: from === '' ? '-' : entryIdOf(from), to: '+', count } as const
   const blocks = blocksFromFact({ shard, webhookId, slice }, from, count)
   if (!isThin) return { queued, blocks, dead: null }
-  const min = from === '' ? 0 : deadScore(from)
+  const min = from === '' ? 0 : idScore(from)
   const key = deadKey(shard, webhookId, slice)
   return { queued, blocks, dead: { read: 'sorted', key, min, max: Number.MAX_SAFE_INTEGER, count } }
 }

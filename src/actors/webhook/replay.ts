@@ -15,9 +15,9 @@ import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import type { EventName } from '../../../schemas/webhook.ts'
+import { ID_SCORE_STEP, idScore } from '../../state/id-score.ts'
 import { deadKey, deliveryKey } from '../../state/keys.ts'
 import { blockFact } from '../../state/webhook/block.ts'
-import { DEAD_SCORE_STEP, deadScore } from '../../state/webhook/dead-score.ts'
 import {
   attemptsMade,
   attemptsOfRow,
@@ -177,7 +177,7 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
     const months = logMonths({ states, facts, context }, webhook.accountId)
     if (typeof months !== 'number') return months
     const { webhookId, after } = body
-    const seenMs = after === null || after.deliveryId === '' ? 0 : deadScore(after.deliveryId)
+    const seenMs = after === null || after.deliveryId === '' ? 0 : idScore(after.deliveryId)
     const fromMs = Math.max(body.fromMs, seenMs)
     const toMs = body.toMs ?? Number.MAX_SAFE_INTEGER
     const known = facts.sorted(slicesFact(shard, webhookId))
@@ -187,7 +187,7 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
     )
     const all = known.slice(begun).filter(([name, ms]) => sliceEndMs(name) > fromMs && ms < toMs)
     const slices = all.slice(0, STEP_SLICES).map(([name]) => name)
-    const wished = slices.map((slice) => deadFact(deadKey(shard, webhookId, slice), fromMs, toMs - DEAD_SCORE_STEP))
+    const wished = slices.map((slice) => deadFact(deadKey(shard, webhookId, slice), fromMs, toMs - ID_SCORE_STEP))
     if (wished.some((fact) => !facts.has(fact))) return { kind: 'need', facts: wished }
     const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
     const room = Math.max(0, WEBHOOK_BACKLOG_MAX - (counters?.pending ?? 0))

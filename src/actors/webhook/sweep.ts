@@ -15,6 +15,7 @@ import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { unlessDamaged } from '../../../cluster/sum.ts'
 import { cutoffMs } from '../../state/age.ts'
 import { DAY_MS } from '../../state/calendar.ts'
+import { idScore } from '../../state/id-score.ts'
 import { blocksKey, deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { deleteOps } from '../../state/message/row.ts'
 import {
@@ -26,7 +27,6 @@ import {
   type StoredBlocks,
   unpackDeliveries,
 } from '../../state/webhook/block.ts'
-import { deadScore } from '../../state/webhook/dead-score.ts'
 import { isThinned, recordFact, unpackRecord } from '../../state/webhook/delivery.ts'
 import { itemOf, parseDeliveryItem } from '../../state/webhook/item.ts'
 import { sliceEndMs, slicesFact } from '../../state/webhook/slice.ts'
@@ -154,7 +154,7 @@ function thin(
     const status = unlessDamaged(() => unpackRecord(field ?? (record || null), msOf(deliveryId)).status) ?? 'delivered'
     if (status === 'delivered' && field !== null) delivered.push(short)
     if (status === 'pending')
-      ops.push({ key: deadKey(shard, webhookId, slice), write: 'ZADD', args: [String(deadScore(deliveryId)), name] })
+      ops.push({ key: deadKey(shard, webhookId, slice), write: 'ZADD', args: [String(idScore(deliveryId)), name] })
   }
   return { kind: 'done', reply: null, ops: [...ops, ...deleteOps(key, delivered)], due: [again(at)] }
 }

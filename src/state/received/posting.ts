@@ -18,7 +18,14 @@
 import type { Context, Entry, Op } from '../../../cluster/behaviour.ts'
 import { parseId, rankOf } from '../../../cluster/id.ts'
 import { bucketOfHmac } from '../hash-fraction.ts'
-import { receivedByHashKey, receivedByPersonKey, receivedKey, receivedStateKey } from '../keys.ts'
+import {
+  receivedBlocksKey,
+  receivedByHashKey,
+  receivedByPersonKey,
+  receivedKey,
+  receivedPostingsKey,
+  receivedStateKey,
+} from '../keys.ts'
 import { bucketsOfSegment, hasPostings, type SegmentBounds } from '../segment.ts'
 
 /** A segment ends with its month, or here. A bucket of 64 has 1,600 entries at most on average, one of 32 2,500. */
@@ -50,8 +57,10 @@ export function receivedPostingOps(
   if (!hasPostings(place.segment)) return []
   const at = rankOf(messageId)
   const ops: Op[] = []
-  if (sender !== 0) ops.push({ key: personBucket(place, sender), write: 'XADD', args: [at, PERSON_FIELD, `${sender}`] })
-  if (plusHash !== null) ops.push({ key: hashBucket(place, plusHash), write: 'XADD', args: [at, HASH_FIELD, plusHash] })
+  if (sender !== 0)
+    ops.push({ key: personBucket(place, sender).key, write: 'XADD', args: [at, PERSON_FIELD, `${sender}`] })
+  if (plusHash !== null)
+    ops.push({ key: hashBucket(place, plusHash).key, write: 'XADD', args: [at, HASH_FIELD, plusHash] })
   return ops
 }
 
@@ -66,12 +75,17 @@ export function fromPostingOps(
   const { ms, counter } = parseId(messageId)
   const below = `${(parseId(postingId).ms - ms).toString(BASE)}.${counter.toString(BASE)}`
   const args = [rankOf(postingId), PERSON_FIELD, `${from} ${below}`]
-  return [{ key: personBucket(place, from), write: 'XADD', args }]
+  return [{ key: personBucket(place, from).key, write: 'XADD', args }]
+}
+
+/** A bucket: its stream, and its field once it is packed (`packed-posting.ts`). */
+interface BucketPlace {
+  readonly key: string
+  readonly field: string
 }
 
 /** A bucket to read, and the ranks of the candidates among its entries. */
-export interface ReceivedBucket {
-  readonly key: string
+export interface ReceivedBucket extends BucketPlace {
   readonly ranksIn: (entries: readonly Entry[]) => string[]
 }
 
@@ -79,7 +93,7 @@ export interface ReceivedBucket {
 export function bucketOfSender(place: SegmentPlace, number: number): ReceivedBucket {
   const own = String(number)
   return {
-    key: personBucket(place, number),
+    ...personBucket(place, number),
     ranksIn: (entries) =>
       entries.flatMap(({ id, fields: [, text = ''] }) => {
         if (text === own) return [id]
@@ -91,7 +105,7 @@ export function bucketOfSender(place: SegmentPlace, number: number): ReceivedBuc
 /** The posting place of messages to a mailbox hash. */
 export function bucketOfPlusHash(place: SegmentPlace, plusHash: string): ReceivedBucket {
   return {
-    key: hashBucket(place, plusHash),
+    ...hashBucket(place, plusHash),
     ranksIn: (entries) => entries.flatMap(({ id, fields: [, text] }) => (text === plusHash ? [id] : [])),
   }
 }
@@ -102,25 +116,38 @@ export function receivedSegmentKeys(place: SegmentPlace): string[] {
   return [
     receivedKey(shard, serverId, segment),
     receivedStateKey(shard, serverId, segment),
+    receivedBlocksKey(shard, serverId, segment),
     ...receivedPostingKeys(place),
+    ...(hasPostings(segment) ? [receivedPostingsKey(shard, serverId, segment)] : []),
   ]
 }
 
-/** Every key of its postings; empty if none. */
-export function receivedPostingKeys({ shard, serverId, segment }: SegmentPlace): string[] {
-  if (!hasPostings(segment)) return []
-  return Array.from({ length: bucketsOfSegment(segment) }, (_, bucket) => [
-    receivedByPersonKey(shard, serverId, segment, bucket),
-    receivedByHashKey(shard, serverId, segment, bucket),
-  ]).flat()
+/** Every stream of its postings; empty if none. */
+export function receivedPostingKeys(place: SegmentPlace): string[] {
+  return receivedBuckets(place).map(({ key }) => key)
 }
 
-function personBucket({ shard, serverId, segment }: SegmentPlace, number: number): string {
-  return receivedByPersonKey(shard, serverId, segment, number % bucketsOfSegment(segment))
+/** Every bucket of its postings; empty if none. */
+export function receivedBuckets(place: SegmentPlace): BucketPlace[] {
+  if (!hasPostings(place.segment)) return []
+  const buckets = Array.from({ length: bucketsOfSegment(place.segment) }, (_, bucket) => bucket)
+  return buckets.flatMap((bucket) => [personPlace(place, bucket), hashPlace(place, bucket)])
 }
 
-function hashBucket({ shard, serverId, segment }: SegmentPlace, plusHash: string): string {
-  return receivedByHashKey(shard, serverId, segment, bucketOfHmac(plusHash) % bucketsOfSegment(segment))
+function personBucket(place: SegmentPlace, number: number): BucketPlace {
+  return personPlace(place, number % bucketsOfSegment(place.segment))
+}
+
+function hashBucket(place: SegmentPlace, plusHash: string): BucketPlace {
+  return hashPlace(place, bucketOfHmac(plusHash) % bucketsOfSegment(place.segment))
+}
+
+function personPlace({ shard, serverId, segment }: SegmentPlace, bucket: number): BucketPlace {
+  return { key: receivedByPersonKey(shard, serverId, segment, bucket), field: `${PERSON_FIELD}${bucket}` }
+}
+
+function hashPlace({ shard, serverId, segment }: SegmentPlace, bucket: number): BucketPlace {
+  return { key: receivedByHashKey(shard, serverId, segment, bucket), field: `${HASH_FIELD}${bucket}` }
 }
 
 /** The rank that is so far below a posting's own. */

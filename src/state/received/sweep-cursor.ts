@@ -1,7 +1,9 @@
 /**
- * sweep-cursor - the counters of a server's received mail: the open segment, and how far content has left
+ * sweep-cursor - the counters of a server's received mail: the open segment, how far content has left, and how far
+ * messages are packed
  *
- * Owner `received:<server>`: `{segment, freed}`; `freed` is the entry id below which no message has content.
+ * Owner `received:<server>`: `{segment, freed, packed}`; `freed` is the entry id below which no message has content,
+ * `packed` the first millisecond of the last segment that is in blocks with its postings.
  */
 
 import type { Segment } from '../segment.ts'
@@ -9,6 +11,7 @@ import type { Segment } from '../segment.ts'
 export interface ReceivedCounters {
   readonly segment?: Segment
   readonly freed?: string
+  readonly packed?: number
 }
 
 /** Owner of the counters. */

@@ -20,8 +20,8 @@ import type { FactOf, Op } from '../../../cluster/behaviour.ts'
 import { idOfShort, shortId } from '../../../cluster/id.ts'
 import { damagedValue, withoutSum, withSum } from '../../../cluster/sum.ts'
 import { DAY_MS } from '../calendar.ts'
+import { idScore } from '../id-score.ts'
 import { blocksKey } from '../keys.ts'
-import { deadScore } from './dead-score.ts'
 import { parseDeliveryItem, type WebhookItem } from './item.ts'
 import { sliceEndMs } from './slice.ts'
 
@@ -90,7 +90,7 @@ function open(text: string): string {
 
 /** The read of the blocks that may hold `count` deliveries from one on; '' = from the first. */
 export function blocksFromFact(place: SlicePlace, from: string, count: number): FactOf<'sorted'> {
-  const min = from === '' ? 0 : deadScore(from)
+  const min = from === '' ? 0 : idScore(from)
   return { read: 'sorted', key: keyOf(place), min, max: Number.MAX_SAFE_INTEGER, count: blocksOf(count) }
 }
 
@@ -111,7 +111,7 @@ export function blockFact(place: SlicePlace, deliveryId: string): FactOf<'sorted
 /** The reads of the blocks that may hold the newest `count` deliveries below one; null = below none. */
 export function blocksBelowFacts(place: SlicePlace, below: string | null, count: number): FactOf<'sorted'>[] {
   const key = keyOf(place)
-  const max = below === null ? Number.MAX_SAFE_INTEGER : deadScore(below)
+  const max = below === null ? Number.MAX_SAFE_INTEGER : idScore(below)
   const older = { read: 'sorted', key, min: 0, max, count: blocksOf(count), newest: true } as const
   // The block in which `below` is ends above it.
   return below === null ? [older] : [older, blockFact(place, below)]
@@ -145,7 +145,7 @@ export function rowInBlocks(
 /** The write of a block. */
 export function blockOp(place: SlicePlace, rows: readonly BlockRow[]): Op {
   const last = parseDeliveryItem((rows.at(-1) as BlockRow).name).deliveryId
-  return { key: keyOf(place), write: 'ZADD', args: [String(deadScore(last)), packDeliveries(rows)] }
+  return { key: keyOf(place), write: 'ZADD', args: [String(idScore(last)), packDeliveries(rows)] }
 }
 
 /** The write that removes a block. */

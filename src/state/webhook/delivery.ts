@@ -21,9 +21,9 @@ import { claimsKey } from '../../../cluster/keyspace.ts'
 import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import { isPastAge } from '../age.ts'
 import { DAY_MS } from '../calendar.ts'
+import { idScore } from '../id-score.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../keys.ts'
 import { blockFact, recordInBlocks, rowInBlocks, type StoredBlocks } from './block.ts'
-import { deadScore } from './dead-score.ts'
 import { type EventReference, parseDeliveryItem, QUEUE_FIELD, type WebhookItem } from './item.ts'
 import { sliceEndMs } from './slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner } from './webhook.ts'
@@ -163,7 +163,7 @@ export function recordOp({ shard, webhookId, deliveryId, slice }: DeliveryPlace,
 export function deadOps(place: DeliveryPlace, { item, record }: { item: string; record: DeliveryRecord }): Op[] {
   const { shard, webhookId, deliveryId, slice } = place
   const key = deadKey(shard, webhookId, slice)
-  return [recordOp(place, record), { key, write: 'ZADD', args: [String(deadScore(deliveryId)), item] }]
+  return [recordOp(place, record), { key, write: 'ZADD', args: [String(idScore(deliveryId)), item] }]
 }
 
 /** Whether of a slice only what is dead, or was and waits again, is still kept and listed. */
@@ -250,7 +250,7 @@ export function placeFacts(
   { shard, webhookId, deliveryId }: { shard: number; webhookId: string; deliveryId: string },
 ): (RangeFact | SortedFact)[] {
   const entryId = entryIdOf(deliveryId)
-  const score = deadScore(deliveryId)
+  const score = idScore(deliveryId)
   return slices
     .slice(-CANDIDATES)
     .flatMap(([slice]): (RangeFact | SortedFact)[] => [

@@ -27,8 +27,9 @@ const BODIES = /^\{s\d{3}\}:bodies:/
 /** Rows with sums. Text of a client in other rows could look like a sum. */
 const SUMMED = new Set(
   (
-    'head status log person suppressed idempotency received received-state received-head delivery blocks counters ' +
-    'account server stream domain webhook broadcast erasure bodies content'
+    'head status log person suppressed idempotency received received-state received-head received-blocks ' +
+    'received-postings delivery blocks counters account server stream domain webhook broadcast erasure bodies ' +
+    'content'
   ).split(' '),
 )
 

@@ -1,7 +1,9 @@
 /**
  * rows - the stored rows of received messages: entries, standings, heads and streams, many messages a read
  *
- * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`, `stream:<id>`
+ * A message of 33 days may move to a block between two reads, so one whose standing is gone is read there.
+ *
+ * Keys: `received received-state received-blocks:<server>:<segment>`, `received-head:<server>:<day>:<n>`, `stream:<id>`
  */
 
 import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
@@ -9,23 +11,18 @@ import { entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
 import { CONTENT_RETENTION_DAYS_MAX } from '../../../schemas/limits.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { receivedStateKey } from '../../state/keys.ts'
+import { receivedBlockFact, rowInReceivedBlocks } from '../../state/received/block.ts'
 import { type ContentHead, contentHeadKey, unpackContentHead } from '../../state/received/content-head.ts'
-import { parseReceivedEntry, type ReceivedEntry, receivedFact } from '../../state/received/entry.ts'
+import { parseReceivedEntry, receivedFact } from '../../state/received/entry.ts'
 import { type ReceivedStanding, unpackStanding } from '../../state/received/standing.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { entityFact, parseState } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { readTogether } from '../read-together.ts'
-
-/** A message and its entry in the log. */
-export interface LoggedReceived {
-  readonly messageId: string
-  readonly segment: string
-  readonly entry: ReceivedEntry
-}
+import { type LoggedReceived, loggedOfRow, readRowsOf } from './blocks.ts'
 
 /** A message as it is stored. */
-export interface StoredReceived extends LoggedReceived {
+export interface StoredReceived extends Omit<LoggedReceived, 'standing'> {
   readonly serverId: string
   readonly receivedAtMs: number
   readonly standing: ReceivedStanding
@@ -56,11 +53,13 @@ export async function readOneReceived(
   { shard, serverId }: ReceivedOf,
   { segment, messageId }: { readonly segment: string; readonly messageId: string },
 ): Promise<StoredReceived | null | undefined> {
-  const seen = await read(shard, [receivedFact(shard, { serverId, segment, messageId })])
+  const entryId = entryIdOf(messageId)
+  const place = { shard, serverId, segment }
+  const seen = await read(shard, [receivedFact(shard, { ...place, messageId }), receivedBlockFact(place, entryId)])
   if (seen === null) return undefined
   const [entry] = seen[0]
-  const logged =
-    entry === undefined || entry.id !== entryIdOf(messageId) ? null : parseLogged(entry, { shard, segment })
+  const row = entry?.id === entryId ? null : rowInReceivedBlocks(seen[1], entryId)
+  const logged = entry?.id === entryId ? parseLogged(entry, place) : row && loggedOfRow(row, place)
   if (logged === null) return null
   const stored = await readReceivedRows(read, { shard, serverId }, [logged])
   return stored === null ? undefined : (stored[0] ?? null)
@@ -78,8 +77,8 @@ export async function readReceivedRows(
   const streamIds = [...new Set(messages.map(({ entry }) => entry.streamId))]
   const states = new FieldReads()
   const heads = new FieldReads()
-  for (const { messageId, segment } of messages) {
-    states.add(receivedStateKey(shard, serverId, segment), shortId(messageId))
+  for (const { messageId, segment, standing } of messages) {
+    if (standing === undefined) states.add(receivedStateKey(shard, serverId, segment), shortId(messageId))
     heads.add(contentHeadKey(shard, serverId, messageId), shortId(messageId))
   }
   const streamFacts = streamIds.map((id) => entityFact(shard, streamRef(id)))
@@ -88,17 +87,29 @@ export async function readReceivedRows(
   const standingOf = states.take(seen[0])
   const headOf = heads.take(seen[1])
   const streams = new Map(streamIds.map((id, index) => [id, parseState<StreamState>(seen[2][index])]))
-  return messages.flatMap((message): StoredReceived[] => {
+  const found = messages.map((message) => {
+    const { messageId, segment, standing } = message
+    if (standing !== undefined) return { ...message, standing }
+    return { ...message, standing: standingOf(receivedStateKey(shard, serverId, segment), shortId(messageId)) }
+  })
+  const moved = await readMoved(
+    read,
+    { shard, serverId },
+    found.filter(({ standing }, at) => standing === null && messages[at]?.standing === undefined),
+  )
+  if (moved === null) return null
+  return found.flatMap((message): StoredReceived[] => {
     const { messageId, segment, entry } = message
-    const short = shortId(messageId)
     const receivedAtMs = msOf(messageId)
-    const standing = standingOf(receivedStateKey(shard, serverId, segment), short)
-    const head = headOf(contentHeadKey(shard, serverId, messageId), short)
+    const standing = message.standing ?? moved.get(messageId) ?? null
+    const head = headOf(contentHeadKey(shard, serverId, messageId), shortId(messageId))
     if (standing === null) return []
     const days = streams.get(entry.streamId)?.contentRetentionDays ?? CONTENT_RETENTION_DAYS_MAX
     return [
       {
-        ...message,
+        messageId,
+        segment,
+        entry,
         serverId,
         receivedAtMs,
         standing: unpackStanding(standing, receivedAtMs),
@@ -107,6 +118,23 @@ export async function readReceivedRows(
       },
     ]
   })
+}
+
+/** The standings of messages that moved to blocks after their entries were read; null if the store did not answer. */
+async function readMoved(
+  read: Reader,
+  { shard, serverId }: ReceivedOf,
+  messages: readonly LoggedReceived[],
+): Promise<ReadonlyMap<string, string | null> | null> {
+  const moved = new Map<string, string | null>()
+  for (const segment of new Set(messages.map((message) => message.segment))) {
+    const ids = messages.filter((one) => one.segment === segment).map(({ messageId }) => entryIdOf(messageId))
+    const spans = ids.map((id) => ({ from: id, to: id }))
+    const rows = await readRowsOf(read, { shard, serverId, segment }, spans)
+    if (rows === undefined) return null
+    for (const { entryId, standing } of rows) moved.set(idOfEntry(entryId, shard), standing)
+  }
+  return moved
 }
 
 /** Fields of several hashes, one read for each hash. */

@@ -3,20 +3,33 @@
  *
  * A segment with postings is walked along those of the mailbox hash, or of the sender. All other segments are walked
  * along their log, and so is a segment with a long bucket, because then a good part of its messages match or belong to
- * a person in the same bucket. The results are candidates, which the caller checks.
+ * a person in the same bucket. Behind the end of a log are the blocks of the segment. The results are candidates, which
+ * the caller checks.
  *
- * Keys: `received:<server>:<segment>`, `received-by-person received-by-hash:<server>:<segment>:<bucket>`
+ * Keys: `received received-blocks received-postings:<server>:<segment>`,
+ * `received-by-person received-by-hash:<server>:<segment>:<bucket>`
  *
  * Spec inbound.search
  */
 
 import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
-import { entriesOfRank, idOfEntry, isEntryIdAbove } from '../../../cluster/id.ts'
+import { entriesOfRank, entryIdOf, idOfEntry, isEntryIdAbove } from '../../../cluster/id.ts'
 import { receivedKey } from '../../state/keys.ts'
+import type { PackedRow, ReceivedSegment } from '../../state/received/block.ts'
+import { type BucketPostings, packedPostingsFact, unpackPostings } from '../../state/received/packed-posting.ts'
 import { bucketOfPlusHash, bucketOfSender, type ReceivedBucket } from '../../state/received/posting.ts'
 import { hasPostings } from '../../state/segment.ts'
 import type { Reader } from '../key.ts'
-import { type LoggedReceived, parseLogged } from './rows.ts'
+import {
+  type EntrySpan,
+  isBelow,
+  type LoggedReceived,
+  loggedOfRow,
+  type RowsBelow,
+  readRowsBelow,
+  readRowsOf,
+} from './blocks.ts'
+import { parseLogged } from './rows.ts'
 
 /** Entries in one read of a log; the first number is usually enough for a page. */
 const ENTRIES_FIRST = 200
@@ -49,6 +62,8 @@ export interface WalkBounds {
   readonly lookedAtMax: number
   readonly postingsMax: number
 }
+
+const NO_ROWS: RowsBelow = { rows: [], lowest: null }
 
 /** The result of one round. */
 export interface ReceivedRound {
@@ -101,12 +116,25 @@ async function* roundsOf(
   { stretch, progress }: { stretch: Stretch; progress: Progress },
 ): AsyncGenerator<ReceivedRound | null, void, void> {
   const bucket = bucketOf(walk, stretch.segment)
-  const fact = { read: 'newest', key: bucket?.key ?? '', from: '-', to: '+', count: progress.postingsMax } as const
-  const seen = bucket === null ? [[]] : await read(walk.shard, [fact])
-  if (seen === null) yield null
-  else if (bucket === null || seen[0].length === progress.postingsMax)
-    yield* logRounds(read, walk, { stretch, progress })
-  else yield* postedRounds(read, walk, { stretch, bucket, postings: seen[0] })
+  const postings = bucket === null ? 'many' : await readPostings(read, walk, { stretch, bucket, progress })
+  if (postings === null) yield null
+  else if (bucket === null || postings === 'many') yield* logRounds(read, walk, { stretch, progress })
+  else yield* postedRounds(read, walk, { stretch, bucket, postings })
+}
+
+/** The postings of a bucket, packed or not; null if the store did not answer. */
+async function readPostings(
+  read: Reader,
+  { shard, serverId }: ReceivedWalk,
+  { stretch: { segment }, bucket, progress }: { stretch: Stretch; bucket: ReceivedBucket; progress: Progress },
+): Promise<BucketPostings | null> {
+  const { postingsMax } = progress
+  const stream = { read: 'newest', key: bucket.key, from: '-', to: '+', count: postingsMax } as const
+  const seen = await read(shard, [stream, packedPostingsFact({ shard, serverId, segment }, bucket.field)])
+  if (seen === null) return null
+  const [entries, [packed = null]] = seen
+  if (entries.length === 0 && packed !== null) return unpackPostings(packed)
+  return entries.length === postingsMax ? 'many' : entries
 }
 
 /** The bucket of a segment in which the filter's postings are; null if its log is walked. */
@@ -123,21 +151,35 @@ async function* logRounds(
   { stretch, progress }: { stretch: Stretch; progress: Progress },
 ): AsyncGenerator<ReceivedRound | null, void, void> {
   const { segment, isLast } = stretch
+  const place = { shard, serverId, segment }
   const key = receivedKey(shard, serverId, segment)
-  for (let to = first; ; ) {
+  for (let to = first, isInLog = true; ; ) {
     const most = progress.rounds === 0 ? ENTRIES_FIRST : ENTRIES_MAX
     const count = Math.min(most, progress.lookedAtMax - progress.looked)
-    const seen = await read(shard, [{ read: 'newest', key, from, to, count }])
-    const last = seen?.[0].at(-1)
-    const isDone = seen !== null && (seen[0].length < count || last === undefined)
-    yield seen && {
-      logged: loggedIn(seen[0], { shard, segment }),
-      looked: seen[0].length,
-      last: isDone ? beginningOf(shard, stretch) : idOfEntry((last as Entry).id, shard),
-      isEnd: isDone && isLast,
+    const seen: readonly [readonly Entry[]] | null = isInLog
+      ? await read(shard, [{ read: 'newest', key, from, to, count }])
+      : [[]]
+    const entries: readonly Entry[] = seen?.[0] ?? []
+    const last = entries.at(-1)?.id
+    isInLog = entries.length === count
+    const below = last === undefined ? to : `(${last}`
+    const packed =
+      seen === null || isInLog
+        ? NO_ROWS
+        : await readRowsBelow(read, place, { from, to: below, count: count - entries.length })
+    if (seen === null || packed === null) {
+      yield null
+      return
     }
-    if (isDone || last === undefined) return
-    to = `(${last.id}`
+    const lowest = isInLog ? (last ?? null) : packed.lowest
+    yield {
+      logged: [...loggedIn(entries, place), ...loggedInRows(packed.rows, place)],
+      looked: entries.length + packed.rows.length,
+      last: lowest === null ? beginningOf(shard, stretch) : idOfEntry(lowest, shard),
+      isEnd: lowest === null && isLast,
+    }
+    if (lowest === null) return
+    to = `(${lowest}`
   }
 }
 
@@ -147,7 +189,6 @@ async function* postedRounds(
   { stretch, bucket, postings }: { stretch: Stretch; bucket: ReceivedBucket; postings: readonly Entry[] },
 ): AsyncGenerator<ReceivedRound | null, void, void> {
   const { segment, isLast } = stretch
-  const key = receivedKey(shard, serverId, segment)
   const spans = bucket
     .ranksIn(postings)
     .filter((rank) => Number.parseInt(rank, 10) >= Number(from))
@@ -158,46 +199,50 @@ async function* postedRounds(
     const slice = spans.slice(at, at + POSTED_AT_ONCE)
     at += POSTED_AT_ONCE
     const isDone = at >= spans.length
-    const seen = await readSpans(read, shard, { key, slice })
+    const seen = await readSpans(read, { shard, serverId, segment }, slice)
     yield seen && {
       // The first one may be the very message that the walk begins below.
-      logged: loggedIn(
-        seen.filter(({ id }) => isBelow(id, to)),
-        { shard, segment },
-      ),
+      logged: seen.filter(({ messageId }) => isBelow(entryIdOf(messageId), to)),
       looked: looked + slice.length,
-      last: isDone ? beginningOf(shard, stretch) : idOfEntry((slice.at(-1) as Span).from, shard),
+      last: isDone ? beginningOf(shard, stretch) : idOfEntry((slice.at(-1) as EntrySpan).from, shard),
       isEnd: isDone && isLast,
     }
     if (isDone) return
   }
 }
 
-type Span = ReturnType<typeof entriesOfRank>
-
-/** The entries in the spans, at most one in each; null if the store did not answer. */
+/** The messages in the spans, at most one in each, in the log or in blocks; null if the store did not answer. */
 async function readSpans(
   read: Reader,
-  shard: number,
-  { key, slice }: { key: string; slice: readonly Span[] },
-): Promise<readonly Entry[] | null> {
-  if (slice.length === 0) return []
-  const facts = slice.map((span): FactOf<'range'> => ({ read: 'range', key, ...span, count: 1 }))
+  place: ReceivedSegment,
+  spans: readonly EntrySpan[],
+): Promise<readonly LoggedReceived[] | null> {
+  if (spans.length === 0) return []
+  const { shard, serverId, segment } = place
+  const key = receivedKey(shard, serverId, segment)
+  const facts = spans.map((span): FactOf<'range'> => ({ read: 'range', key, ...span, count: 1 }))
   const seen = await read(shard, facts)
-  return seen === null ? null : seen.flat()
+  const packed =
+    seen &&
+    (await readRowsOf(
+      read,
+      place,
+      spans.filter((_, at) => seen[at]?.length === 0),
+    ))
+  if (seen === null || packed == null) return null
+  // Blocks are older than the log.
+  return [...loggedIn(seen.flat(), place), ...loggedInRows(packed, place)]
 }
 
 function loggedIn(entries: readonly Entry[], at: { shard: number; segment: string }): LoggedReceived[] {
   return entries.map((entry) => parseLogged(entry, at)).filter((one) => one !== null)
 }
 
+function loggedInRows(rows: readonly PackedRow[], place: ReceivedSegment): LoggedReceived[] {
+  return rows.map((row) => loggedOfRow(row, place)).filter((one) => one !== null)
+}
+
 /** An id below every message of a segment, and above every one before it. */
 function beginningOf(shard: number, { firstMs }: Stretch): string {
   return idOfEntry(`${firstMs}-0`, shard)
-}
-
-/** Whether an entry id is below an upper bound, as XREVRANGE takes it. */
-function isBelow(entryId: string, upper: string): boolean {
-  if (upper === '+') return true
-  return upper.startsWith('(') && isEntryIdAbove(upper.slice(1), entryId)
 }

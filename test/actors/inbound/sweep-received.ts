@@ -4,10 +4,11 @@ import { entryIdAfter, entryIdOf, shortId } from '../../../cluster/id.ts'
 import { archiveStream } from '../../../src/actors/server/patch-stream.ts'
 import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import { DAY_MS } from '../../../src/state/calendar.ts'
-import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../../src/state/keys.ts'
+import { receivedSegmentsKey, receivedStateKey } from '../../../src/state/keys.ts'
 import { contentHeadKey } from '../../../src/state/received/content-head.ts'
+import { unpackPostings } from '../../../src/state/received/packed-posting.ts'
 import { receivedOwner } from '../../../src/state/received/sweep-cursor.ts'
-import { makeInboundStream, makeParsed, parseNext, receiveMail } from '../../support/world/inbound.ts'
+import { makeInboundStream, makeParsed, parseNext, receivedRows, receiveMail } from '../../support/world/inbound.ts'
 import { ACCOUNT_KEY, changeState, LIVE_KEY, makeTenant, type Tenant } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 
@@ -116,13 +117,12 @@ t.test(
     const [first = ''] = receiveMail(world, tenant, { streamId })
     world.nowMs += 2 * DAY_MS
     receiveMail(world, tenant, { streamId })
-    const [segment = ''] = segments(world, tenant)
     const { serverId } = tenant.live
     pass(world, 392)
-    t.equal(world.stream(receivedKey(world.shard, serverId, segment)).length, 2)
+    const [one, other] = receivedRows(world, serverId)
+    t.match([one, other], [{ entryId: entryIdOf(first), isPacked: true }, { isPacked: true }])
     pass(world, 2)
-    t.equal(world.stream(receivedKey(world.shard, serverId, segment)).length, 1)
-    t.notOk(world.hash(receivedStateKey(world.shard, serverId, segment)).has(shortId(first)))
+    t.same(receivedRows(world, serverId), [other])
     pass(world, 40)
     t.same(segments(world, tenant), [])
     t.notOk(
@@ -154,6 +154,12 @@ t.test(
     }
     const postings = () =>
       [...world.keys.keys()].filter((key) => /:received-by-/.test(key)).flatMap((key) => world.stream(key)).length
+    const packed = () =>
+      [...world.keys.keys()]
+        .filter((key) => key.includes(':received-postings:'))
+        .flatMap((key) => [...world.hash(key).values()].map(unpackPostings))
+        .filter((some) => some !== 'many')
+        .flat().length
     receive()
     world.items.set(`timers received:${serverId}`, {
       lane: 'timers',
@@ -165,10 +171,16 @@ t.test(
     receive()
     t.match(segments(world, tenant), [/-32$/])
     t.equal(postings(), 6, 'sender, hash and From of each')
-    pass(world, 392)
+    pass(world, 31)
     t.equal(postings(), 6)
+    pass(world, 14)
+    t.equal(postings(), 0)
+    t.equal(packed(), 6)
+    pass(world, 347)
+    t.equal(packed(), 6)
     pass(world, 2)
-    t.equal(postings(), 3)
+    t.equal(packed(), 0, 'the blocks are read from now on')
+    t.equal(receivedRows(world, serverId).length, 1)
     pass(world, 40)
     t.same(segments(world, tenant), [])
     t.notOk(

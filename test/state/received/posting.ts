@@ -59,6 +59,11 @@ t.test('received-posting: nothing is posted twice, without a person, or for sear
 
 t.test('received-posting: the keys of a segment are known by its name', async (t) => {
   t.equal(receivedPostingKeys(PLACE).length, 32)
-  t.same(receivedSegmentKeys(LOG_ONLY), ['{s001}:received:s:202611-0-1', '{s001}:received-state:s:202611-0-1'])
+  const names = ['received', 'received-state', 'received-blocks']
+  t.same(
+    receivedSegmentKeys(LOG_ONLY),
+    names.map((name) => `{s001}:${name}:s:202611-0-1`),
+  )
+  t.ok(receivedSegmentKeys(PLACE).includes('{s001}:received-postings:s:202611-1-16'))
   t.ok(receivedSegmentKeys(PLACE).includes('{s001}:received-by-hash:s:202611-1-16:15'))
 })

@@ -206,6 +206,7 @@ export const OWN: Readonly<Record<string, string>> = {
   'src/state/webhook/of-message.ts': 'one command',
   'src/store/cluster/watch-each.ts': 'nodes of a Redis Cluster',
   'src/views/stats': 'one look',
+  'src/views/inbound/blocks.ts': 'one look',
   'src/views/inbound/rows.ts': 'one look',
   'src/views/operator/queue-figures.ts': 'one look',
   'src/actors': 'one command',

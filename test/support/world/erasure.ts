@@ -1,6 +1,7 @@
 /** erasure - a tenant whose mail is erased in a `World`: orders, steps of the walk, and their results. */
 
 import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import { type EraseBody, erase } from '../../../src/actors/erasure/erase.ts'
 import { type LookJob, type LookOutcome, lookOutcome, prepareLook } from '../../../src/actors/erasure/look.ts'
 import { walkErasure } from '../../../src/actors/erasure/walk.ts'
@@ -12,6 +13,7 @@ import { headKey, logKey, segmentsKey, statusKey } from '../../../src/state/keys
 import { type Head, isErasedHead, unpackHead } from '../../../src/state/message/head.ts'
 import { parseLogEntry } from '../../../src/state/message/log-entry.ts'
 import { type RecipientState, statusField, unpackStatus } from '../../../src/state/message/status.ts'
+import { unpackReceivedBlock } from '../../../src/state/received/block.ts'
 import { ACCOUNT_KEY, hmacOf, makeItem, makeRecipient, makeTenant, type Tenant } from './tenant.ts'
 import { World } from './turn.ts'
 
@@ -141,7 +143,7 @@ export function messageOf(world: World, serverId: string, messageId: string): St
   return { head, isErased: head !== null && isErasedHead(head), recipients }
 }
 
-/** Every text that the world holds: names of keys, fields, values, entries, states. */
+/** Every text that the world holds: names of keys, fields, values, entries, states, rows of received mail in blocks. */
 export function textsOf(world: World): string {
   const parts: string[] = []
   for (const [key, value] of world.keys) {
@@ -153,6 +155,11 @@ export function textsOf(world: World): string {
           one instanceof Map ? [...one] : one instanceof Uint8Array ? Buffer.from(one).toString('latin1') : one,
         ),
       )
+  }
+  for (const key of world.keyNames()) {
+    if (!key.includes(':received-blocks:')) continue
+    for (const block of world.sorted(key).keys())
+      parts.push(JSON.stringify(unlessDamaged(() => unpackReceivedBlock(block))))
   }
   parts.push(JSON.stringify([...world.states]), JSON.stringify([...world.counters]))
   return parts.join('\n').toLowerCase()

@@ -1,8 +1,12 @@
 /** inbound - an inbound stream in a `World`, and mail for it. */
+import { idOfEntry, shortId } from '../../../cluster/id.ts'
+import { unlessDamaged } from '../../../cluster/sum.ts'
 import type { ParseOutcome, ParseResult } from '../../../src/actors/inbound/parse-job.ts'
 import { parseOutcome, prepareParse } from '../../../src/actors/inbound/parsed.ts'
 import { type ReceiveBody, type ReceiveReply, receive } from '../../../src/actors/inbound/receive.ts'
 import { createStream } from '../../../src/actors/server/create-stream.ts'
+import { receivedBlocksKey, receivedKey, receivedSegmentsKey, receivedStateKey } from '../../../src/state/keys.ts'
+import { type PackedRow, unpackReceivedBlock } from '../../../src/state/received/block.ts'
 import { newObjectId } from '../../../src/state/received/content-head.ts'
 import type { StreamState } from '../../../src/state/stream.ts'
 import { hmacOf, LIVE_KEY, type Tenant } from './tenant.ts'
@@ -68,6 +72,22 @@ export function makeParsed(world: World, changes: Partial<ParseResult> = {}): Pa
     check: null,
     ...changes,
   }
+}
+
+/** The rows of a server's received messages in its log and in blocks, oldest first. Skips damaged blocks. */
+export function receivedRows(world: World, serverId: string): (PackedRow & { readonly isPacked: boolean })[] {
+  const { shard } = world
+  return [...world.sorted(receivedSegmentsKey(shard, serverId)).keys()].flatMap((segment) => {
+    const blocks = [...world.sorted(receivedBlocksKey(shard, serverId, segment))].sort(
+      ([, one], [, other]) => one - other,
+    )
+    const packed = blocks.flatMap(([block]) => unlessDamaged(() => unpackReceivedBlock(block)) ?? [])
+    const standings = world.hash(receivedStateKey(shard, serverId, segment))
+    const log = world.stream(receivedKey(shard, serverId, segment)).map(({ id, fields: [, entry = ''] }) => {
+      return { entryId: id, entry, standing: standings.get(shortId(idOfEntry(id, shard))) ?? null, isPacked: false }
+    })
+    return [...packed.map((row) => ({ ...row, isPacked: true })), ...log]
+  })
 }
 
 /** Claims the oldest mail that waits to be parsed and ends it. Out: its item. */
