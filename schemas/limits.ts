@@ -308,3 +308,13 @@ export const OPERATOR_SESSION_HOURS = 8
 export const DESK_LINK_MINUTES = 30
 /** Spec request.log: requests of an account that stay, refused ones and others each. */
 export const REQUESTS_KEPT_MAX = 10_000
+
+/** Spec egress.document: sources, pools, rules, sources of a pool, limits of a source, days of a warm-up. */
+export const EGRESS_SOURCES_MAX = 64
+export const EGRESS_POOLS_MAX = 32
+export const EGRESS_RULES_MAX = 200
+export const EGRESS_POOL_SOURCES_MAX = 32
+export const EGRESS_LIMITS_MAX = 50
+export const EGRESS_WARMUP_DAYS_MAX = 90
+/** Bytes of the document. */
+export const EGRESS_BYTES_MAX = 256 * 1024

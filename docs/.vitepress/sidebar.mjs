@@ -52,6 +52,7 @@ const GROUPS = {
     ['operate/backup', 'Backup and restore'],
     ['operate/upgrade', 'Upgrade'],
     ['operate/monitoring', 'Monitor'],
+    ['operate/egress', 'Sources of outgoing mail'],
     ['operate/blocklists', 'Blocklists'],
     ['operate/troubleshooting', 'Troubleshoot'],
     ['operate/security', 'Security'],

@@ -17,6 +17,7 @@ import {
 } from '../account.ts'
 import { LINK_MADE, OPERATOR_LINK_BODY } from '../dashboard/link.ts'
 import { PAGE_QUERY } from '../domain.ts'
+import { EGRESS_BYTES_MAX } from '../limits.ts'
 import { OPERATOR_RETENTION_ROUTES } from '../retention/routes.ts'
 import { OPENAPI, type Route, route } from '../route.ts'
 import { SERVER_BODY_AS_OPERATOR, SERVER_LIST, SERVER_MADE } from '../server.ts'
@@ -25,6 +26,7 @@ import { SUPPRESSION_LIST, SUPPRESSION_SEARCH_OF_SERVER } from '../suppression.t
 import { TOKEN, TOKEN_BODY_AS_OPERATOR, TOKEN_LIST, TOKEN_MADE } from '../token.ts'
 import { AUDIT_LIST, NOTE_BODY } from './audit.ts'
 import { ENTITY, SHARD_LIST } from './cluster.ts'
+import { EGRESS, EGRESS_BODY, EGRESS_EXPLAIN_QUERY, EGRESS_EXPLAINED } from './egress.ts'
 import { HEALTH } from './health.ts'
 import { FOUND_MESSAGE } from './message.ts'
 import { OPERATOR_KEY, OPERATOR_KEY_BODY, OPERATOR_KEY_LIST, OPERATOR_KEY_MADE } from './operator-key.ts'
@@ -336,6 +338,24 @@ export const OPERATOR_ROUTES = {
     body: NOTE_BODY,
     success: { status: 202, body: ROTATION },
     refusals: ['wrong_token_kind', 'rotation_in_progress', 'secret_not_set'],
+  }),
+  readEgress: route('readEgress', 'GET', '/v1/operator/egress', {
+    listener: 'operator',
+    keys: ['O'],
+    success: { status: 200, body: EGRESS },
+  }),
+  applyEgress: route('applyEgress', 'PUT', '/v1/operator/egress', {
+    listener: 'operator',
+    keys: ['O'],
+    body: EGRESS_BODY,
+    bodyBytesMax: EGRESS_BYTES_MAX,
+    success: { status: 200, body: EGRESS },
+  }),
+  explainEgress: route('explainEgress', 'GET', '/v1/operator/egress/explain', {
+    listener: 'operator',
+    keys: ['O'],
+    query: EGRESS_EXPLAIN_QUERY,
+    success: { status: 200, body: EGRESS_EXPLAINED },
   }),
   readAudit: route('readAudit', 'GET', '/v1/operator/audit', {
     listener: 'operator',

@@ -51,6 +51,7 @@ import { reveal, searchRecipients } from './message/reveal.ts'
 import { orderScheduled } from './message/schedule.ts'
 import { SWEEP_TIMER, sweep } from './message/sweep.ts'
 import { settleClick, undoUnsubscribe, unsubscribe } from './message/unsubscribe.ts'
+import { applyEgress } from './operator/egress.ts'
 import { createOperatorKey, noteOperatorUse, revokeOperatorKey } from './operator/operator-key.ts'
 import { reseal, resealWebhook } from './operator/reseal.ts'
 import { rotateSecret } from './operator/rotate.ts'
@@ -119,6 +120,7 @@ const BY_MEMBERS: readonly CommandType[] = [
   withdrawInvitation,
   changeSettings,
   applyForCap,
+  applyEgress,
   rotateSecret,
   reseal,
   resealWebhook,

@@ -19,6 +19,7 @@ import { addImportCommands } from './import.ts'
 import { addInboundCommands } from './inbound.ts'
 import { addMcpCommand } from './mcp/mcp.ts'
 import { addMessageCommands } from './message.ts'
+import { addEgressCommands } from './operator/egress.ts'
 import { addOperatorCommands } from './operator/keys.ts'
 import { addOperatorLinkCommand } from './operator/link.ts'
 import { addSecretCommands } from './operator/secret.ts'
@@ -94,6 +95,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addServerCommands(program, ended)
   addTokenCommands(program, ended)
   addOperatorCommands(program, ended)
+  addEgressCommands(program, ended)
   addSecretCommands(program, ended)
   addQueueCommands(program, ended)
   addClusterCommands(program, ended)

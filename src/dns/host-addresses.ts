@@ -18,19 +18,22 @@ export interface HostAddresses {
   readonly hasFailed: boolean
 }
 
-/** Looks them up. Takes a name in A-labels, and whether IPv6 addresses are used. */
+/** Looks them up. Takes a name in A-labels, and which families are used; IPv4 is unless it is excluded. */
 export async function hostAddresses(
   resolver: Pick<Resolver, 'look'>,
   host: string,
-  { usesIpv6 }: { readonly usesIpv6: boolean },
+  { usesIpv4 = true, usesIpv6 }: { readonly usesIpv4?: boolean; readonly usesIpv6: boolean },
 ): Promise<HostAddresses> {
-  const [a, aaaa] = await Promise.all([resolver.look('A', host), usesIpv6 ? resolver.look('AAAA', host) : null])
-  const four = a.status === 'ok' ? a.records : []
+  const [a, aaaa] = await Promise.all([
+    usesIpv4 ? resolver.look('A', host) : null,
+    usesIpv6 ? resolver.look('AAAA', host) : null,
+  ])
+  const four = a?.status === 'ok' ? a.records : []
   const six = aaaa?.status === 'ok' ? aaaa.records : []
   const turns = Array.from({ length: Math.max(four.length, six.length) }, (_, n) => [four[n], six[n]])
   return {
     addresses: turns.flat().filter((one) => one !== undefined),
     isDual: four.length > 0 && six.length > 0,
-    hasFailed: a.status === 'failure' || aaaa?.status === 'failure',
+    hasFailed: a?.status === 'failure' || aaaa?.status === 'failure',
   }
 }

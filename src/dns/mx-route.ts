@@ -48,17 +48,8 @@ export interface MxRouteDeps {
   unit(): number
 }
 
-/** The route of mail through the operator's relay. Takes the maximum number of attempts in flight. */
-export function relayRoute(attemptsMax: number): MxRoute {
-  const many = 1_000_000
-  const limits: SiteLimits = {
-    connectionsStart: attemptsMax,
-    connections: attemptsMax,
-    messagesPerSecond: many,
-    messagesPerConnection: many,
-    connectionsPerMinute: many,
-    throttledPerSecond: many,
-  }
+/** The route of mail through the operator's relay. Takes its limits. */
+export function relayRoute(limits: SiteLimits): MxRoute {
   const policies = { sts: null, isNamed: true, secureNames: null }
   return { site: 'relay', hosts: [], limits, ...policies, isOwn: true, isRelay: true }
 }

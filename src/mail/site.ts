@@ -18,6 +18,9 @@ export interface SiteLimits {
   readonly connectionsPerMinute: number
   /** Messages a second while the site has reported throttling. */
   readonly throttledPerSecond: number
+  /** Messages of an hour and of a day (UTC) from one source, all processes together; absent: any number. */
+  readonly messagesPerHour?: number
+  readonly messagesPerDay?: number
 }
 
 /** Limits by the end of a mail server's name, such as `google.com`; `default` is for every other site. */
@@ -47,12 +50,14 @@ const PROVIDERS: SiteLimitTable = new Map([
 ])
 
 /** Largest value of each limit in a file: beyond it a mistake is likelier than a wish. */
-const FILE_MAX: Omit<SiteLimits, 'throttledPerSecond'> = {
+const FILE_MAX: Required<Omit<SiteLimits, 'throttledPerSecond'>> = {
   connectionsStart: 256,
   connections: 256,
   messagesPerSecond: 10_000,
   messagesPerConnection: 100_000,
   connectionsPerMinute: 10_000,
+  messagesPerHour: 1_000_000_000,
+  messagesPerDay: 1_000_000_000,
 }
 const FILE_ENTRIES_MAX = 10_000
 
@@ -74,6 +79,15 @@ export function siteLimits(hosts: readonly string[], operators: SiteLimitTable):
     ...entryFor(hosts, PROVIDERS),
     ...entryFor(hosts, operators),
   }
+  return withinConnections(limits)
+}
+
+/** The limits of one source at a site: those of the site, with the source's own entries in their place. */
+export function sourceLimits(limits: SiteLimits, hosts: readonly string[], own: SiteLimitTable): SiteLimits {
+  return own.size === 0 ? limits : withinConnections({ ...limits, ...own.get(DEFAULT_ENTRY), ...entryFor(hosts, own) })
+}
+
+function withinConnections(limits: SiteLimits): SiteLimits {
   return { ...limits, connectionsStart: Math.min(limits.connectionsStart, limits.connections) }
 }
 
@@ -87,10 +101,10 @@ export function computeShare(limits: SiteLimits, sharers: number): SiteLimits {
   if (sharers <= 1) return limits
   const whole = (all: number) => Math.max(1, Math.floor(all / sharers))
   return {
+    ...limits,
     connectionsStart: whole(limits.connectionsStart),
     connections: whole(limits.connections),
     messagesPerSecond: limits.messagesPerSecond / sharers,
-    messagesPerConnection: limits.messagesPerConnection,
     connectionsPerMinute: whole(limits.connectionsPerMinute),
     throttledPerSecond: limits.throttledPerSecond / sharers,
   }
@@ -121,7 +135,7 @@ export function parseSiteLimits(text: string): SiteLimitTable | string {
   for (const [site, entry] of entries) {
     if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return `an object of limits for ${site}`
     for (const [name, value] of Object.entries(entry)) {
-      if (!(name in FILE_MAX)) return `no limit called ${name} (${site})`
+      if (!Object.hasOwn(FILE_MAX, name)) return `no limit called ${name} (${site})`
       const max = FILE_MAX[name as keyof typeof FILE_MAX]
       if (!Number.isInteger(value) || value < 1 || value > max) return `${name} of ${site} from 1 to ${max}`
     }

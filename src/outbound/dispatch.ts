@@ -1,5 +1,6 @@
 /**
- * dispatch - one attempt from an address to its outcome: the route, a place at the site, the message, a mail thread
+ * dispatch - one attempt from an address to its outcome: the route, a source, a place at the site, the message, a mail
+ * thread
  *
  * The message is asked for only when its site has a place: so that waiting attempts cost little.
  *
@@ -13,16 +14,25 @@
 import type { LaneType } from '../../cluster/behaviour.ts'
 import type { Pass } from '../../cluster/fence.ts'
 import { NotPerformed } from '../../cluster/items/lane-runner.ts'
+import { DEFAULT_EGRESS } from '../../schemas/operator/egress.ts'
 import { type MxRoute, relayRoute } from '../dns/mx-route.ts'
 import { parseEnvelope } from '../mail/address.ts'
 import { makeUnasked } from '../mail/classify.ts'
 import { makeDeferred, makeReturned, type Outcome } from '../mail/outcome.ts'
+import { maskAddress } from '../mail/reply.ts'
+import { sourceLimits } from '../mail/site.ts'
+import { placeField } from '../state/egress.ts'
 import { type BudgetOrder, makeByteBudget } from './byte-budget.ts'
+import { attemptByPool, type UnitHolder } from './egress/failover.ts'
+import type { EgressDoor } from './egress/open.ts'
+import { ceilingsOf, choosePool, type MailOf, needsHosts, type Source } from './egress/plan.ts'
+import { RELAY_LIMITS } from './relay-limits.ts'
 import type { Given, Sites } from './sites.ts'
 import {
   bodyChars,
   type MailOutcome,
   makeUnperformed,
+  type RelayWay,
   type RunMail,
   TOO_LATE,
   type TransmitJob,
@@ -31,8 +41,6 @@ import type { Way } from './thread/transmit.ts'
 
 /** Attempts whose route is being looked up. */
 const ROUTING_MAX = 1024
-/** Attempts that are with the relay or wait there for one of its connections. */
-const RELAY_ATTEMPTS_MAX = 256
 /** A large message for whose bytes there is no room comes back after this. */
 const NO_ROOM_MS = 1000
 /**
@@ -42,12 +50,15 @@ const NO_ROOM_MS = 1000
 const WAIT_MS = 4 * 60_000
 const TO_DOT_MS = 10 * 60_000
 
-const RELAY_ROUTE = relayRoute(RELAY_ATTEMPTS_MAX)
+const RELAY_ROUTE = relayRoute(RELAY_LIMITS)
+/** Until the sources are known, or a ceiling answers again. */
+const AGAIN_MS = 1000
 
 export interface DispatchDeps {
   readonly sites: Sites
-  /** Finds the route for a domain; null if all mail goes through the relay. */
-  readonly findRoute: ((domain: string) => Promise<MxRoute | Outcome>) | null
+  /** Finds the route for a domain to its own servers. */
+  readonly findRoute: (domain: string) => Promise<MxRoute | Outcome>
+  readonly egress: Pick<EgressDoor, 'plan' | 'failover' | 'isHere'>
   readonly run: RunMail
   /** Calls `run` after `ms` milliseconds. Returns a function that cancels the call. */
   readonly after?: (ms: number, run: () => void) => () => void
@@ -61,11 +72,17 @@ export interface DispatchOrder {
   readonly bytes: number
   readonly signal: AbortSignal
   readonly pass: Pass
+  /** The part of the message that rules see; absent: mail of the service itself. */
+  readonly mail?: OrderedMail
+}
+
+export interface OrderedMail extends Omit<MailOf, 'domain'> {
+  readonly acceptedAtMs: number
 }
 
 /** The message to transmit; the dispatch adds the recipient and the route. */
 export type Dispatched = Pick<TransmitJob, 'message'> & {
-  readonly transmit: Omit<TransmitJob['transmit'], 'recipient' | 'way' | 'sharers' | 'pass'>
+  readonly transmit: Omit<TransmitJob['transmit'], 'recipient' | 'way' | 'relay' | 'sharers' | 'pass'>
 }
 
 /** Reads the message once there is a place for it, or returns the outcome if there is no message to send. */
@@ -77,23 +94,29 @@ export interface Dispatch {
   room(destination: string): ReturnType<LaneType['room']>
 }
 
-/** Makes the dispatch of a process. */
-export function makeDispatch({ sites, findRoute, run, after = afterMs }: DispatchDeps): Dispatch {
+/** Lookups of routes that are under way, by destination. */
+function makeRouting(findRoute: DispatchDeps['findRoute']) {
   const routing = new Map<string, number>()
   let routingAll = 0
-  const budget = makeByteBudget()
-
-  async function routeOf(destination: string, domain: string): Promise<MxRoute | Outcome> {
-    if (findRoute === null) return RELAY_ROUTE
-    routingAll += 1
-    routing.set(destination, (routing.get(destination) ?? 0) + 1)
-    const route = await findRoute(domain)
-    routingAll -= 1
-    const left = (routing.get(destination) ?? 1) - 1
-    if (left === 0) routing.delete(destination)
-    else routing.set(destination, left)
-    return route
+  return {
+    room: (destination: string, places: number) =>
+      Math.min(ROUTING_MAX - routingAll, places - (routing.get(destination) ?? 0)),
+    async routeOf(destination: string, domain: string): Promise<MxRoute | Outcome> {
+      routingAll += 1
+      routing.set(destination, (routing.get(destination) ?? 0) + 1)
+      const route = await findRoute(domain)
+      routingAll -= 1
+      const left = (routing.get(destination) ?? 1) - 1
+      if (left === 0) routing.delete(destination)
+      else routing.set(destination, left)
+      return route
+    },
   }
+}
+
+/** Makes the attempt with one source: a place at its site, the message, a mail thread. */
+function makeLegs({ sites, run }: Pick<DispatchDeps, 'sites' | 'run'>) {
+  const budget = makeByteBudget()
 
   /** Performs an attempt if its bytes fit the budget; otherwise the attempt returns to its lane for a moment. */
   async function within(order: BudgetOrder, perform: () => Promise<MailOutcome>): Promise<MailOutcome> {
@@ -107,36 +130,98 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
     }
   }
 
+  return (source: Source, { order, recipient, prepare, route, dnsMs, unit }: Leg): TimedRun =>
+    (signal, underWay) =>
+      sites.attempt(order.destination, {
+        route,
+        signal,
+        run: async (given) => {
+          const none = await unit.renew()
+          if (none !== null) return ceilingReached(none.why)
+          const who = { site: route.site, isRelay: route.isRelay, isProven: given.isProven }
+          const perform = async () => {
+            const ready = await orCut(prepare(signal), signal)
+            if ('result' in ready) return ready
+            const relay = relayOf(source)
+            const ways = { way: wayOf(route, given, { dnsMs, source }), ...(relay && { relay }) }
+            const transmit = { ...ready.transmit, recipient, ...ways, sharers: given.sharers, pass: order.pass }
+            const job = { message: ready.message, transmit }
+            // How long the texts are is known only now.
+            return within({ ...who, bytes: bodyChars(ready.message) }, () => run(job, signal))
+          }
+          return underWay(() => within({ ...who, bytes: order.bytes }, perform))
+        },
+      })
+}
+
+/** Makes the dispatch of a process. */
+export function makeDispatch({ sites, findRoute, egress, run, after = afterMs }: DispatchDeps): Dispatch {
+  const { room, routeOf } = makeRouting(findRoute)
+  const attemptWith = makeLegs({ sites, run })
   return {
-    room: (destination) =>
-      Math.min(ROUTING_MAX - routingAll, sites.room(destination) - (routing.get(destination) ?? 0)),
-    async send({ address, destination, bytes, signal: parent, pass }, prepare) {
-      const envelope = parseEnvelope(address)
+    room: (destination) => (egress.plan() === null ? 0 : room(destination, sites.room(destination))),
+    async send(order, prepare) {
+      const envelope = parseEnvelope(order.address)
       if (envelope === null) return { ...makeUnasked('bad-address'), sizeBytes: null }
-      const [route, dnsMs] = await timed(() => routeOf(destination, envelope.domain))
-      if ('result' in route) return { ...route, sizeBytes: null }
-      const recipient = `${envelope.local}@${envelope.domain}`
+      const plan = egress.plan()
+      if (plan === null)
+        return { ...makeReturned('compose', 'sources are not known yet'), sizeBytes: null, afterMs: AGAIN_MS }
+      const { domain } = envelope
+      const mail: MailOf = { ...(order.mail ?? SERVICE_MAIL), domain }
+      const [route, dnsMs] = await timed(async () =>
+        needsHosts(plan, mail) ? routeOf(order.destination, domain) : null,
+      )
+      if (route !== null && 'result' in route) return { ...route, sizeBytes: null }
+      const { pool } = choosePool(plan, mail, route?.hosts ?? null)
+      const recipient = `${envelope.local}@${domain}`
       const attempt: TimedRun = (signal, underWay) =>
-        sites.attempt(destination, {
-          route,
-          signal,
-          run: async (given) => {
-            const who = { site: route.site, isRelay: route.isRelay, isProven: given.isProven }
-            const perform = async () => {
-              const ready = await orCut(prepare(signal), signal)
-              if ('result' in ready) return ready
-              const way = wayOf(route, given, dnsMs)
-              const transmit = { ...ready.transmit, recipient, way, sharers: given.sharers, pass }
-              const job = { message: ready.message, transmit }
-              // How long the texts are is known only now.
-              return within({ ...who, bytes: bodyChars(ready.message) }, () => run(job, signal))
-            }
-            return underWay(() => within({ ...who, bytes }, perform))
+        attemptByPool(egress.failover, {
+          pool,
+          acceptedAtMs: order.mail?.acceptedAtMs ?? egress.failover.nowMs(),
+          mayGoOn: () => !signal.aborted,
+          siteOf: (source) => (source.isRelay || route === null ? RELAY_ROUTE.site : route.site),
+          ceilingsOf: (source) => ceilingsOf(source, routeBy(source, route).limits, egress.failover.nowMs()),
+          isHere: egress.isHere,
+          mask: (text) => maskAddress(text, recipient),
+          send: (source, unit) => {
+            const leg = { order, recipient, prepare, route: routeBy(source, route), dnsMs, unit }
+            return attemptWith(source, leg)(signal, underWay)
           },
         })
-      return withinTime(parent, attempt, after)
+      return withinTime(order.signal, attempt, after)
     },
   }
+}
+
+/** Mail of the service itself, such as notices: no rule names its account. */
+const SERVICE_MAIL = { accountId: null, serverId: null, streamId: null, streamKind: null } as const
+
+/** The attempt with one source. */
+interface Leg {
+  readonly order: DispatchOrder
+  readonly recipient: string
+  readonly prepare: Prepare
+  readonly route: MxRoute
+  readonly dnsMs: number
+  readonly unit: UnitHolder
+}
+
+/** The route by a source, which has limits of its own at the site. */
+function routeBy({ name, isRelay, relay, limits }: Source, route: MxRoute | null): MxRoute {
+  const found = isRelay || route === null ? RELAY_ROUTE : route
+  if (name === DEFAULT_EGRESS) return found
+  const site = placeField(name, found.site)
+  const own = sourceLimits(found.limits, found.hosts, limits)
+  // A relay takes as many connections as its source allows, which its own queue divides.
+  return { ...found, site, limits: relay === null ? own : { ...own, connections: found.limits.connections } }
+}
+
+function relayOf({ name, relay, ehlo }: Source): RelayWay | null {
+  return relay === null ? null : { source: name, ...relay, ehlo }
+}
+
+function ceilingReached(why: string): MailOutcome {
+  return { ...makeReturned('compose', why), sizeBytes: null, afterMs: AGAIN_MS, isCeiling: true }
 }
 
 async function timed<Value>(run: () => Promise<Value>): Promise<[value: Value, ms: number]> {
@@ -157,10 +242,15 @@ async function orCut(preparing: ReturnType<Prepare>, signal: AbortSignal): Retur
   }
 }
 
-function wayOf({ isRelay, site, hosts, sts, isOwn, secureNames }: MxRoute, given: Given, dnsMs: number): Way | null {
+function wayOf(
+  { isRelay, site, hosts, sts, isOwn, secureNames }: MxRoute,
+  { limits, connections }: Given,
+  { dnsMs, source: { address, ehlo } }: { readonly dnsMs: number; readonly source: Source },
+): Way | null {
   if (isRelay) return null
-  const { limits, connections } = given
-  return { site, hosts, limits, isVerified: sts === 'enforce', secureNames, isOwn, connections, mtaSts: sts, dnsMs }
+  const policies = { isVerified: sts === 'enforce', secureNames, mtaSts: sts }
+  const way = { site, hosts, limits, ...policies, isOwn, connections, dnsMs }
+  return address === null ? way : { ...way, source: { address, ehlo } }
 }
 
 /** An attempt; its work at the site runs within `underWay`. */

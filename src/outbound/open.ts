@@ -1,14 +1,15 @@
-/** open - assembles delivery: routes, sites, destinations held by the operator */
+/** open - assembles delivery: routes, sources, sites, destinations held by the operator */
 import type { DnsClient } from '../dns/client.ts'
-import { findRoute as findRouteFor } from '../dns/mx-route.ts'
+import { findRoute as findRouteFor, type MxRoute } from '../dns/mx-route.ts'
 import { createResolver } from '../dns/resolve.ts'
 import { createStsPolicies, type PolicyStore } from '../dns/sts.ts'
-import { parseSiteLimits, type SiteLimitTable } from '../mail/site.ts'
+import type { SiteLimitTable } from '../mail/site.ts'
 import type { Config } from '../process/config.ts'
 import { monotonicMs } from '../process/fence.ts'
 import type { Log } from '../process/log.ts'
-import { readNamedFile, WrongFile } from '../process/named-file.ts'
+import type { SealingRing } from '../state/ring/sealing.ts'
 import { type Dispatch, makeDispatch } from './dispatch.ts'
+import { type EgressDoor, type EgressDoorDeps, type EgressStore, openEgress } from './egress/open.ts'
 import { type Holds, type HoldsDeps, watchHolds } from './holds.ts'
 import type { AttemptFacts } from './perform.ts'
 import { Sites } from './sites.ts'
@@ -22,11 +23,14 @@ export interface Outbound {
   readonly sites: Sites
   readonly holds: Holds
   readonly dispatch: Dispatch
+  readonly egress: EgressDoor
+  /** The mail servers of a domain; null if it has none, or the DNS did not answer. */
+  routeOf(domain: string): Promise<MxRoute | null>
   /** The site of a destination; null if it has none, or the DNS did not answer. */
   siteOf(destination: string): Promise<string | null>
   /** Tells the log how an attempt went. */
   attempted(facts: AttemptFacts): void
-  /** No new transactions; waiting attempts return to their lanes. */
+  /** No new transactions; waiting attempts return to their lanes, unused units of ceilings to the store. */
   close(): void
 }
 
@@ -38,27 +42,56 @@ export interface OutboundDeps {
   readonly readKeys: HoldsDeps['readKeys']
   /** Subscribes to a topic; resolves with a function that ends it. */
   readonly hear: HoldsDeps['hear']
-  readonly siteLimits: SiteLimitTable
+  readonly siteLimits: () => SiteLimitTable
   readonly run: RunMail
   readonly smtp: SmtpChanges
   readonly dns: DnsClient
   /** Processes that deliver now, this one with them. */
   readonly sharers: () => number
+  /** The store's time. */
+  readonly nowMs: () => number
+  readonly egressStore: EgressStore
+  readonly ring: SealingRing
+  /** Counts an attempt of a source, for the metrics. */
+  readonly counted: EgressDoorDeps['counted']
 }
 
 /** Opens delivery. */
 export async function openOutbound(deps: OutboundDeps): Promise<Outbound> {
-  const { config, log, readKeys, hear, run, sharers } = deps
-  const findRoute = config.relayUrl === null ? makeFindRoute(deps) : null
-  const sites = new Sites({ nowMs: monotonicMs, random: Math.random, after, sharers })
-  const holds = await watchHolds({ readKeys, hear, wake: (destination) => sites.wake(destination) })
+  const { config, log, readKeys, hear, run, sharers, ring, counted } = deps
+  const findRoute = makeFindRoute(deps)
+  const egress = await openEgress({
+    readKeys,
+    hear,
+    store: deps.egressStore,
+    ring,
+    hasRelay: config.relayUrl !== null,
+    log,
+    nowMs: deps.nowMs,
+    sharers,
+    random: Math.random,
+    counted,
+  })
+  const hasSources = () => egress.plan()?.hasDocument === true
+  const sites = new Sites({ nowMs: monotonicMs, random: Math.random, after, sharers, hasSources })
+  const wake = (destination: string) => {
+    const site = sites.siteOf(destination)
+    if (site !== null) egress.wake(site)
+    sites.wake(destination)
+  }
+  const holds = await watchHolds({ readKeys, hear, wake })
   return {
     sites,
     holds,
-    dispatch: makeDispatch({ sites, findRoute, run }),
+    egress,
+    dispatch: makeDispatch({ sites, findRoute, egress, run }),
+    async routeOf(domain) {
+      const route = await findRoute(domain)
+      return 'site' in route ? route : null
+    },
     async siteOf(destination) {
       const known = sites.siteOf(destination)
-      if (known !== null || findRoute === null || !destination.includes('.')) return known
+      if (known !== null || egress.plan()?.isDirect !== true || !destination.includes('.')) return known
       const route = await findRoute(destination)
       return 'site' in route ? route.site : null
     },
@@ -66,6 +99,7 @@ export async function openOutbound(deps: OutboundDeps): Promise<Outbound> {
     close() {
       sites.close()
       holds.stop()
+      void egress.close()
     },
   }
 }
@@ -89,7 +123,9 @@ function makeFindRoute({ config, log, policyStore, smtp: { ca, stsPort }, siteLi
   const deps = {
     resolver,
     policies,
-    siteLimits,
+    get siteLimits() {
+      return siteLimits()
+    },
     ownHosts: [`mx.${serviceDomain}`, smtpHostname],
     ownDomains: [serviceDomain, inboundDomain],
     unit: Math.random,
@@ -104,14 +140,6 @@ function makeFindRoute({ config, log, policyStore, smtp: { ca, stsPort }, siteLi
     }
     return route
   }
-}
-
-/** The operator's limits. Throws WrongFile for a file that is not there or cannot be used. */
-export function readSiteLimits(path: string | null): SiteLimitTable {
-  if (path === null) return new Map()
-  const table = parseSiteLimits(readNamedFile('SITE_LIMITS', path))
-  if (typeof table === 'string') throw new WrongFile('SITE_LIMITS', { wanted: table, path })
-  return table
 }
 
 function logAttempt(log: Log, { messageId, domain, outcome }: AttemptFacts): void {

@@ -28,7 +28,7 @@ import { CHUNK_BYTES_MAX } from '../state/message/content-part.ts'
 import { LANES, parseAttemptItem } from '../state/message/item.ts'
 import { RingNotReady } from '../state/ring/ring.ts'
 import type { Reader } from '../views/key.ts'
-import type { Dispatch } from './dispatch.ts'
+import type { Dispatch, OrderedMail } from './dispatch.ts'
 import { domainOf, type Insist, type MailInputDeps, messageAtHand, readMailInput } from './mail-input.ts'
 import { deferUnverified, isSuppressed, suppressedOutcome } from './scheduled.ts'
 import type { FindKey } from './signing-keys.ts'
@@ -202,7 +202,8 @@ function transmitJob(
   const { raw, attachments, broadcast } = job.message
   const shared = (broadcast?.fileChunks ?? 0) * CHUNK_BYTES_MAX
   const bytes = raw?.bytes ?? attachments.reduce((sum, { size }) => sum + size, shared)
-  const order = { address: job.recipient.address, destination: parseDestination(lane), bytes, signal, pass }
+  const destination = parseDestination(lane)
+  const order = { address: job.recipient.address, destination, bytes, signal, pass, mail: mailOf(job.message) }
   return deps.dispatch.send(order, async (signal) => {
     const message = messageAtHand(deps, job) ?? (await readMailInput(deps, job, patiently(signal)))
     if (message === null) return unbuildable()
@@ -213,6 +214,11 @@ function transmitJob(
       transmit: { mailFrom: makeMailFrom(deps, job), keys, copies: job.message.listName === null ? copies : 1 },
     }
   })
+}
+
+/** The part of a message that rules of sources see. */
+function mailOf({ accountId, serverId, streamId, listName, acceptedAtMs }: JobMessage): OrderedMail {
+  return { accountId, serverId, streamId, streamKind: listName === null ? 'transactional' : 'broadcast', acceptedAtMs }
 }
 
 function unbuildable(): MailOutcome {

@@ -17,6 +17,8 @@ import type { MxRoute } from '../dns/mx-route.ts'
 import { makeReturned, type Outcome } from '../mail/outcome.ts'
 import { computeShare, type SiteLimits } from '../mail/site.ts'
 import { begun, computePlaces, ended, makeSitePace, type SitePace, waitingMax, waitMs } from '../mail/site-pace.ts'
+import { placeOfField } from '../state/egress.ts'
+import { RELAY_LIMITS } from './relay-limits.ts'
 import type { MailOutcome } from './thread/thread-job.ts'
 
 /** Attempts in flight in this process, each of which has a connection, or is about to have one. */
@@ -31,6 +33,8 @@ const WAITING_ALL_MAX = 4096
 const UNKNOWN_ROOM = 16
 const SITES_MAX = 10_000
 const DOMAINS_MAX = 65_536
+/** Sites of a domain with several sources that are remembered. */
+const SITES_OF_DOMAIN_MAX = 8
 /** An attempt that finds no connection to spare this often goes back. */
 const ROUNDS_MAX = 20
 
@@ -57,6 +61,8 @@ export interface SiteDeps {
   readonly after: (ms: number, run: () => void) => () => void
   /** Number of processes that deliver now, including this one. They share each site's limits. */
   readonly sharers: () => number
+  /** Whether mail may leave by several sources, each of which has a site of its own; absent: it does not. */
+  readonly hasSources?: () => boolean
 }
 
 interface Waiter {
@@ -70,6 +76,8 @@ interface Site {
   pace: SitePace
   inUse: number
   readonly waiting: Set<Waiter>
+  /** Its name in a list, for domains with this site alone. */
+  readonly alone: readonly string[]
   /** No connection to spare until then. */
   spareAtMs: number
   cancelTimer: (() => void) | null
@@ -79,8 +87,8 @@ interface Site {
 export class Sites {
   private readonly deps: SiteDeps
   private readonly sites = new Map<string, Site>()
-  /** The site of each domain, known from an attempt. */
-  private readonly domains = new Map<string, string>()
+  /** The sites of each domain, known from attempts: with several sources there is one for each, the newest last. */
+  private readonly domains = new Map<string, readonly string[]>()
   /** Sites with something waiting that the process had no place for. */
   private readonly hungry = new Set<Site>()
   private inUse = 0
@@ -101,8 +109,15 @@ export class Sites {
   /** Attempts that a domain's lane may begin now. */
   room(domain: string): number {
     if (this.isClosed || this.waiting >= WAITING_ALL_MAX) return 0
-    const site = this.sites.get(this.domains.get(domain) ?? '')
-    if (site === undefined) return UNKNOWN_ROOM
+    const sites = this.sitesOf(domain)
+    if (sites.length === 0) return UNKNOWN_ROOM
+    const room = sites.reduce((sum, site) => sum + this.roomAt(site), 0)
+    if (!this.deps.hasSources?.()) return room
+    // A source that was not tried yet may send although all others are paused.
+    return Math.max(room, UNKNOWN_ROOM - sites.reduce((sum, { waiting }) => sum + waiting.size, 0))
+  }
+
+  private roomAt(site: Site): number {
     if (site.pace.pausedUntilMs > this.deps.nowMs()) return 0
     const places = computePlaces(site.pace, this.limitsOf(site.route), this.isTight()) + waitingMax(site.pace)
     return Math.max(0, places - site.inUse - site.waiting.size)
@@ -126,15 +141,21 @@ export class Sites {
 
   /** The site of a domain, if an attempt has shown it; null if it is not known here. */
   siteOf(domain: string): string | null {
-    return this.domains.get(domain) ?? null
+    const name = this.domains.get(domain)?.at(-1)
+    return name === undefined ? null : placeOfField(name).site
   }
 
   /** Ends the pause of a domain's site. */
   wake(domain: string): void {
-    const site = this.sites.get(this.domains.get(domain) ?? '')
-    if (site === undefined) return
-    site.pace = { ...site.pace, pausedUntilMs: 0, failures: 0 }
-    this.serve(site)
+    for (const site of this.sitesOf(domain)) {
+      site.pace = { ...site.pace, pausedUntilMs: 0, failures: 0 }
+      this.serve(site)
+    }
+  }
+
+  private sitesOf(domain: string): Site[] {
+    const names = this.domains.get(domain) ?? []
+    return names.map((name) => this.sites.get(name)).filter((site) => site !== undefined)
   }
 
   /** Returns all waiting and later attempts. */
@@ -146,9 +167,12 @@ export class Sites {
     }
   }
 
-  /** The relay is the operator's own, and its connections are already divided between processes. */
+  /** A relay is the operator's own, and its connections are already divided between processes. */
   private limitsOf({ limits, isRelay }: MxRoute): SiteLimits {
-    return isRelay ? limits : computeShare(limits, this.deps.sharers())
+    const sharers = this.deps.sharers()
+    if (!isRelay) return computeShare(limits, sharers)
+    const hasRate = limits.messagesPerSecond < RELAY_LIMITS.messagesPerSecond
+    return hasRate ? { ...limits, messagesPerSecond: limits.messagesPerSecond / sharers } : limits
   }
 
   private isTight(): boolean {
@@ -156,10 +180,19 @@ export class Sites {
   }
 
   private siteFor(domain: string, route: MxRoute): Site {
-    const { domains, sites } = this
+    const site = this.knownSite(route)
+    const { domains } = this
+    const before = domains.get(domain)
     domains.delete(domain)
     if (domains.size >= DOMAINS_MAX) domains.delete(domains.keys().next().value as string)
-    domains.set(domain, route.site)
+    const others = before?.filter((name) => name !== site.name) ?? []
+    const isAlone = others.length === 0 || !this.deps.hasSources?.()
+    domains.set(domain, isAlone ? site.alone : [...others.slice(1 - SITES_OF_DOMAIN_MAX), site.name])
+    return site
+  }
+
+  private knownSite(route: MxRoute): Site {
+    const { sites } = this
     const known = sites.get(route.site)
     if (known) {
       known.route = route
@@ -168,7 +201,7 @@ export class Sites {
     if (sites.size >= SITES_MAX) forgetOne(sites, this.deps.nowMs())
     const pace = makeSitePace(this.limitsOf(route))
     const empty = { inUse: 0, waiting: new Set<Waiter>(), spareAtMs: 0, cancelTimer: null }
-    const site = { name: route.site, route, pace, ...empty }
+    const site = { name: route.site, alone: [route.site], route, pace, ...empty }
     sites.set(route.site, site)
     return site
   }
@@ -198,7 +231,7 @@ export class Sites {
     const said = { outcome: heard, contact, nowMs: this.deps.nowMs(), unit: this.deps.random() }
     site.pace = ended(site.pace, this.limitsOf(site.route), said)
     if (contact !== 'refused' && contact !== 'silent') return
-    for (const waiter of [...site.waiting]) waiter.settle({ ...outcome, contact: 'none' })
+    for (const waiter of [...site.waiting]) waiter.settle({ ...outcome, contact: 'none', isShared: true })
   }
 
   /** Null with a place at the site, otherwise the outcome of the attempt without one. */

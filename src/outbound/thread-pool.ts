@@ -11,7 +11,7 @@ import type { Fence } from '../../cluster/fence.ts'
 import { LOST_CLAIM } from '../../cluster/items/lane-runner.ts'
 import type { MailInput } from '../mail/compose/raw.ts'
 import { monotonicMs } from '../process/fence.ts'
-import { parseRelayUrl } from './thread/relay.ts'
+import { parseRelayUrl } from './thread/relay-target.ts'
 import {
   type FromThread,
   type MailJob,
@@ -115,7 +115,8 @@ export function createMailThreads(options: MailThreadsOptions): MailThreads {
 
 /** The thread that has the job's site, or the one with the least work. */
 function threadFor(threads: readonly Thread[], job: MailJob): Thread {
-  const site = 'transmit' in job ? job.transmit.way?.site : undefined
+  // All connections of a relay are in one thread, and so are all of a site.
+  const site = 'transmit' in job ? (job.transmit.way?.site ?? job.transmit.relay?.source) : undefined
   if (site === undefined) {
     const able = 'transmit' in job ? threads.filter(({ data }) => data.smtp.relayConnections > 0) : threads
     return able.reduce((best, one) => (one.pending.size < best.pending.size ? one : best))

@@ -36,12 +36,12 @@ export interface Metrics {
   replayed(): void
   /** A send was refused by its decision with this code of the contract. */
   refused(code: string): void
-  /**
-   * A send was answered 503: `memory` or `disk` have no room, `content` was not kept, or how its ask ended.
-   */
+  /** A send was answered 503: `memory` or `disk` have no room, `content` was not kept, or how its ask ended. */
   notTaken(why: string): void
   /** An attempt for an account ended: its result, class and route. */
   attempted(ended: AttemptEnd, accountId: string): void
+  /** An attempt with a source of outgoing mail ended. */
+  attemptedBy(source: string, result: string): void
   /** A commit released recipients of a broadcast, or gave them up: suppressed, erased, or left over at its end. */
   broadcast(step: { readonly released: number; readonly failed: number }): void
   /** Messages were scheduled, cancelled, or moved to a new time. */
@@ -153,6 +153,7 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
       counts.attempts.count(end)
       counts.accounts.count(accountId, end.result)
     },
+    attemptedBy: (source, result) => counts.attempts.countSource(source, result),
     examined: (findings) => counts.checksRun.examined(findings),
     blocklists: (results) => counts.checksRun.blocklists(results),
     broadcast({ released, failed }) {

@@ -23,7 +23,7 @@ export interface SendSettings {
   /** Whether sending requires an active subscription. */
   readonly billing: boolean
   /** Whether live mail goes through the operator's relay. */
-  readonly hasRelay: boolean
+  readonly hasRelay: () => boolean
 }
 
 /** One message with its content. */
@@ -145,7 +145,7 @@ function makeItem(
     },
     builtBytes,
     sendAtMs: message.sendAtMs,
-    lane: mode === 'test' ? 'simulate' : hasRelay ? 'relay' : 'deliver',
+    lane: mode === 'test' ? 'simulate' : hasRelay() ? 'relay' : 'deliver',
   }
 }
 

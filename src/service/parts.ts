@@ -21,8 +21,9 @@ import { makeClientThread } from '../dns/threaded-client.ts'
 import type { Engine } from '../http/engine/engine.ts'
 import { loadEngine } from '../http/engine/load.ts'
 import { Scans } from '../http/scans.ts'
-import { type Outbound, openOutbound, readSiteLimits } from '../outbound/open.ts'
+import { type Outbound, openOutbound } from '../outbound/open.ts'
 import { openServiceKey } from '../outbound/signing-keys.ts'
+import { readSiteLimits, watchSiteLimits } from '../outbound/site-limits.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import { type MailRoom, makeMailRoom, type SmtpChanges } from '../outbound/threads.ts'
 import type { Config } from '../process/config.ts'
@@ -38,6 +39,7 @@ import { ExportPlaces } from '../routes/export/places.ts'
 import { SearchWaits } from '../routes/wait/waits.ts'
 import { makeStoreCondition } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
+import { makeEgressCounts } from '../store/egress-counts.ts'
 import { countAccounts, makeHomeMark } from '../store/installation.ts'
 import { makeListedContents } from '../store/listed.ts'
 import type { Nodes } from '../store/nodes.ts'
@@ -192,7 +194,11 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     policyStore: makePolicyStore(nodes),
     readKeys,
     hear: (topic, heard) => store.hear(topic, heard),
-    siteLimits,
+    siteLimits: watchSiteLimits(config.siteLimits, siteLimits, log),
+    nowMs: () => self.nowMs(),
+    egressStore: makeEgressCounts(nodes),
+    ring: secrets.ring,
+    counted: (source, result) => metrics.attemptedBy(source, result),
     run: mailRoom.run,
     smtp,
     dns: dns.open(),
@@ -221,11 +227,10 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const mail = { outgoing, received, parsing, contents, mailRoom, outbound, delivering, webhooks }
   const made = { ...mail, logStore, self, resolver, metrics, closeStore }
   const readers = { lookups: makeDomainLookups(config, resolver), broadcastReader: makeBroadcastReader() }
-  const first = { isDone: !config.roles.includes('actors') }
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
   const door = { store, nodes, primaries, cluster, readKeys, rewrites, door: ringDoor }
-  const diskFree = makeDiskFigure(config.dataDir)
-  return { ...known, ...made, ...door, smtp, first, ...readers, secrets, watch, feeds, diskFree }
+  const own = { first: { isDone: !config.roles.includes('actors') }, feeds, diskFree: makeDiskFigure(config.dataDir) }
+  return { ...known, ...made, ...door, ...readers, ...own, smtp, secrets, watch }
 }
 
 /** The effective roles of a process, which receives no mail without its port. */
@@ -289,6 +294,8 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     read: parts.logStore.read,
     readKeys,
     siteOf: outbound.siteOf,
+    mailRoute: outbound.routeOf,
+    egressPlan: outbound.egress.plan,
     refreshHolds: outbound.holds.refresh,
     newCmdId: () => newCmdId(worker.nowMs(), Math.random),
     nowMs: () => worker.nowMs(),
@@ -310,7 +317,8 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     hear: (topic, heard) => store.hear(topic, heard),
     privateNetworksAllowed: config.privateNetworksAllowed,
     billing: config.billing === 'on',
-    hasRelay: config.relayUrl !== null,
+    // With sources that send to sites themselves, mail waits by its domain.
+    hasRelay: () => config.relayUrl !== null && outbound.egress.plan()?.isDirect !== true,
     serviceDomain: config.serviceDomain,
     inboundDomain: config.inboundDomain,
     baseUrl: config.baseUrl,

@@ -14,6 +14,17 @@ export const ROTATION_SHARD = 0
 /** Hash: `state` -> JSON of the latest change of SECRET_KEY. */
 export const rotationKey = (shard: number): string => `${shardTag(shard)}:rotation`
 
+/** The shard of sources, pools and rules of outgoing mail. */
+export const EGRESS_SHARD = 0
+/** Hash: `document` -> JSON, `version`, `changed` -> ms, `password:<source>` -> password of its relay, sealed. */
+export const egressKey = (): string => `${shardTag(EGRESS_SHARD)}:egress:conf`
+/** Hash: `<source>|<site>` -> JSON of a source that sends nothing to a site for a while. */
+export const egressRestsKey = (): string => `${shardTag(EGRESS_SHARD)}:egress-rests`
+/** Hash of an hour or a day (`yyyymmddhh`, `yyyymmdd`): `<source>|<site>` -> messages taken from its ceiling. */
+export const egressSentKey = (window: string): string => `${shardTag(EGRESS_SHARD)}:egress-sent:${window}`
+/** Hash of a day: `<result>|<source>|<site>` -> attempts. */
+export const egressDayKey = (day: string): string => `${shardTag(EGRESS_SHARD)}:egress-day:${day}`
+
 /** Hash: record of an API key. `hash` is SHA-256 of the whole key, hex. */
 export const apiKeyKey = (shard: number, hash: string): string => `${shardTag(shard)}:key:${hash}`
 /** Hash of each shard: `logRetentionMonths` -> months for which the logs of all accounts are kept at most. */

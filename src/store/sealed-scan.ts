@@ -26,7 +26,7 @@ const KEYS_A_PAGE = 200
 const FIELDS_A_PAGE = 100
 /** Entries of an entity that are read. */
 const ENTRIES_MAX = 100
-const KEY = /^\{s(\d{3})\}:(head|received-head|dkim|user|sealed|webhook):(.+)$/
+const KEY = /^\{s(\d{3})\}:(head|received-head|dkim|user|egress|sealed|webhook):(.+)$/
 const SEALED = /"sealed(?:User)?":"([A-Za-z0-9+/=]+)"/g
 const SERVER = /"serverId":"([\w-]+)"/
 

@@ -5,6 +5,7 @@ import { findRoute, relayRoute } from '../../src/dns/mx-route.ts'
 import { createResolver } from '../../src/dns/resolve.ts'
 import { SITE_LIMITS } from '../../src/mail/site.ts'
 import type { StsPolicy } from '../../src/mail/sts-policy.ts'
+import { RELAY_LIMITS } from '../../src/outbound/relay-limits.ts'
 import { startZone } from '../support/peers/zone.ts'
 
 const zone = await startZone()
@@ -79,8 +80,8 @@ t.test('route: the demands of a policy [delivery.sts]', async (t) => {
 })
 
 t.test('route: the relay has no rate and no end of messages on a connection', async (t) => {
-  const { limits, ...route } = relayRoute(7)
+  const { limits, ...route } = relayRoute(RELAY_LIMITS)
   t.match(route, { site: 'relay', hosts: [], isRelay: true, isOwn: true })
-  t.match(limits, { connections: 7, connectionsStart: 7 })
+  t.match(limits, { connections: 256, connectionsStart: 256 })
   t.ok(Math.min(limits.messagesPerSecond, limits.messagesPerConnection, limits.connectionsPerMinute) >= 1_000_000)
 })

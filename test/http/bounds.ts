@@ -75,6 +75,28 @@ const FIELDS: Readonly<Record<string, Bound>> = {
   classification: ['characters', 1, 100],
 }
 
+const UNITS: Bound = ['number', 1, 1_000_000_000]
+const EGRESS: Readonly<Record<string, Bound>> = Object.fromEntries(
+  Object.entries<Bound>({
+    sources: ['items', null, 64],
+    'sources.0.password': ['characters', 1, 500],
+    'sources.0.connections': ['number', 1, 256],
+    'sources.0.limits': ['items', null, 50],
+    'sources.0.limits.0.connections': ['number', 1, 256],
+    'sources.0.limits.0.connectionsPerMinute': ['number', 1, 10_000],
+    'sources.0.limits.0.messagesPerConnection': ['number', 1, 100_000],
+    'sources.0.limits.0.messagesPerSecond': ['number', 1, 10_000],
+    'sources.0.limits.0.messagesPerHour': UNITS,
+    'sources.0.limits.0.messagesPerDay': UNITS,
+    'sources.0.warmup.schedule': ['items', 1, 90],
+    'sources.0.warmup.schedule.0': UNITS,
+    pools: ['items', null, 32],
+    'pools.0.sources': ['items', 1, 32],
+    'pools.0.sources.0.weight': ['number', 0, 1_000],
+    rules: ['items', null, 200],
+  }).map(([field, bound]) => [`applyEgress ${field}`, bound]),
+)
+
 const OF_ROUTE: Readonly<Record<string, Bound>> = {
   'searchRequests status': ['number', 100, 599],
   'searchRequests error': NAME,
@@ -86,6 +108,8 @@ const OF_ROUTE: Readonly<Record<string, Bound>> = {
   'createWebhook metadata': ['entries', 1, 1],
   'searchMessages waitSeconds': ['number', 0, 30],
   'searchEvents waitSeconds': ['number', 0, 30],
+  ...EGRESS,
+  'explainEgress recipientIndex': ['number', 0, 49],
   'readReports source': ['characters', null, 45],
   'searchEvents limit': ['number', 1, 1_000],
   'searchSuppressions limit': ['number', 1, 1_000],

@@ -10,6 +10,7 @@ import { BYTES_MAX } from '../../src/outbound/byte-budget.ts'
 import { makeDispatch } from '../../src/outbound/dispatch.ts'
 import { Sites } from '../../src/outbound/sites.ts'
 import { type MailJob, type MailOutcome, TOO_LATE } from '../../src/outbound/thread/thread-job.ts'
+import { egressOf, egressPlan } from '../support/world/egress.ts'
 
 const NEVER = new AbortController().signal
 const DELIVERED: MailOutcome = { ...makeDelivered(250, '250 ok'), sizeBytes: 1, contact: 'answered' }
@@ -55,7 +56,9 @@ function setUp(findRoute: ((domain: string) => Promise<MxRoute | ReturnType<type
   const pass = (minutes: number) => {
     for (const one of [...timers]) if (one.ms === minutes * 60_000 && timers.delete(one)) one.run()
   }
-  return { dispatch: makeDispatch({ sites, findRoute, run, after }), jobs, pass, timers }
+  const egress = egressOf(egressPlan({}, findRoute === null))
+  const find = findRoute ?? (async () => makeUnasked('no-domain'))
+  return { dispatch: makeDispatch({ sites, findRoute: find, egress, run, after }), jobs, pass, timers }
 }
 
 const order = (address: string, bytes = 0) => ({

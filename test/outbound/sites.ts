@@ -225,5 +225,5 @@ t.test('sites: the relay has its attempts, and gets the number of processes that
   share(2)
   for (let n = 0; n < 6; n += 1) await begin('relay', { route: routeOf('relay', { isRelay: true }) })
   t.equal(at('relay').length, 5)
-  t.match(at('relay')[0], { sharers: 2, limits: SITE_LIMITS })
+  t.match(at('relay')[0], { sharers: 2, limits: { ...SITE_LIMITS, messagesPerSecond: 50 } }, 'a rate is divided')
 })

@@ -21,6 +21,7 @@ async function fullPage(): Promise<string> {
     classification: 'InvalidRecipient',
     route: { ...ROUTE, isVerified: true, dane: 'verified' as const },
   }
+  metrics.attemptedBy('default', 'delivered')
   metrics.attempted(bounced, '01a2206e-6879-7000-8342-4937ae459cd8')
   metrics.examined([{ name: 'disk', status: 'warning' }])
   metrics.blocklists([{ list: 'bl.example', listed: 1 }])

@@ -4,7 +4,7 @@
  * A value that has changed in the meantime is left, and the next walk finds it again if it needs to. The stream of a
  * webhook has the secrets of earlier states too, which leave it once the last state has new ones.
  *
- * Keys: `head`, `received-head`, `dkim`, `user`, `webhook`
+ * Keys: `head`, `received-head`, `dkim`, `user`, `egress`, `webhook`
  *
  * Spec secret.rotate
  */

@@ -55,6 +55,7 @@ interface FirstRun {
 export interface Client {
   get<Answer>(path: string): Promise<Answer>
   post<Answer>(path: string, body?: object, headers?: Record<string, string>): Promise<Answer>
+  put<Answer>(path: string, body: object): Promise<Answer>
   patch<Answer>(path: string, body: object): Promise<Answer>
   delete(path: string, body?: object): Promise<void>
   /** A secret derived from a key, the same each time. Takes its purpose. */
@@ -107,6 +108,7 @@ export function makeClient(options: ClientOptions, owner: KeyOwner): Client {
     get: async <Answer>(path: string) => (await ask('GET', path)) as Answer,
     post: async <Answer>(path: string, body?: object, headers: Record<string, string> = {}) =>
       (await (body === undefined ? ask('POST', path, { headers }) : say('POST', path, body, headers))) as Answer,
+    put: async <Answer>(path: string, body: object) => (await say('PUT', path, body)) as Answer,
     patch: async <Answer>(path: string, body: object) => (await say('PATCH', path, body)) as Answer,
     delete: async (path: string, body?: object) =>
       void (await (body === undefined ? ask('DELETE', path) : say('DELETE', path, body))),

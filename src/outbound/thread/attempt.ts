@@ -69,6 +69,14 @@ interface AttemptInput {
   readonly isVerified: boolean
   /** The demand of the server's TLSA records; null if it has none, undefined if they were not looked up. */
   readonly dane?: DaneDemand | null | undefined
+  /** Absent: the system chooses the address, and the name is that of the settings. */
+  readonly source?: WaySource
+}
+
+/** An own address, and the name in EHLO. */
+export interface WaySource {
+  readonly address: string
+  readonly ehlo: string | null
 }
 
 /** Connects and greets. Never rejects. */
@@ -132,11 +140,15 @@ interface OpenAtInput extends Pick<OpenInput, 'tlsOptions'> {
 }
 
 async function openAt(
-  { host, address }: AttemptInput,
+  { host, address, source }: AttemptInput,
   { tls, tlsOptions, check, deps }: OpenAtInput,
   signal: AbortSignal,
 ): Promise<OpenedAt> {
-  const connected = await connect({ host, address, port: deps.port, timeoutMs: deps.timeouts.connectMs }, signal)
+  const from = source && { localAddress: source.address }
+  const connected = await connect(
+    { host, address, port: deps.port, timeoutMs: deps.timeouts.connectMs, ...from },
+    signal,
+  )
   const connectMs = connected.ms
   if (!connected.ok) return { ok: false, text: connected.text, connectMs }
   const ca = deps.ca === null ? {} : { ca: deps.ca }
@@ -144,7 +156,7 @@ async function openAt(
     {
       socket: connected.socket,
       host,
-      ehloName: deps.ehloName,
+      ehloName: source?.ehlo ?? deps.ehloName,
       tls,
       tlsOptions: { minVersion: 'TLSv1.2', ...ca, ...tlsOptions },
       ...(check && { checkPeer: check }),

@@ -9,6 +9,8 @@ export interface ConnectInput {
   readonly address: string
   readonly port: number
   readonly timeoutMs: number
+  /** Address of this machine to connect from; absent: the system chooses. */
+  readonly localAddress?: string
 }
 
 /** The connection, or the reason why there is none, after `ms`. */
@@ -21,7 +23,11 @@ export type Connected = { readonly ms: number } & (
 export function connect(input: ConnectInput, signal: AbortSignal): Promise<Connected> {
   return new Promise((resolve) => {
     const beganMs = performance.now()
-    const socket = connectSocket({ host: input.address, port: input.port })
+    const socket = connectSocket({
+      host: input.address,
+      port: input.port,
+      ...(input.localAddress !== undefined && { localAddress: input.localAddress }),
+    })
     const timer = setTimeout(() => finish('ETIMEDOUT'), input.timeoutMs)
     const onAbort = () => finish('ECANCELED')
     const onError = (error: NodeJS.ErrnoException) => finish(error.code ?? 'EUNKNOWN')

@@ -23,6 +23,7 @@ import { connect } from './connect.ts'
 import type { Opened, OpenInput, SendInput, Sent, Session, SmtpTimeouts } from './converse.ts'
 import { openSession } from './converse.ts'
 import { isElsewhere, judgeFailure, judgeSent } from './judge.ts'
+import type { RelayTarget } from './relay-target.ts'
 import { CLEAR_PASSWORD } from './thread-job.ts'
 
 /** A connection that was not used for this long is closed. */
@@ -31,13 +32,6 @@ const IDLE_MAX_MS = 5000
 const WAITING_MAX = 10_000
 const ADDRESSES_MAX = 5
 const LOOKUP_TIMEOUT_MS = 5000
-
-export interface RelayTarget {
-  readonly host: string
-  readonly port: number
-  readonly isImplicitTls: boolean
-  readonly auth: { readonly user: string; readonly pass: string } | null
-}
 
 export interface RelayOptions {
   readonly target: RelayTarget
@@ -55,18 +49,6 @@ export interface Relayed {
   readonly outcome: Outcome
   readonly contact: Contact
   readonly route: AttemptRoute | null
-}
-
-/** Reads `smtp://user:pass@host:port` or `smtps://…`; null for anything else. Ports default to 25 and 465. */
-export function parseRelayUrl(text: string): RelayTarget | null {
-  if (!URL.canParse(text)) return null
-  const url = new URL(text)
-  if (!/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
-  const isImplicitTls = url.protocol === 'smtps:'
-  const port = url.port === '' ? (isImplicitTls ? 465 : 25) : Number(url.port)
-  const auth =
-    url.username === '' ? null : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
-  return { host: url.hostname.replace(/^\[|\]$/g, ''), port, isImplicitTls, auth }
 }
 
 /** A relay with no connection yet. */
@@ -236,12 +218,14 @@ async function openSessionTo(options: RelayOptions, signal: AbortSignal): Promis
   const { target } = options
   let last: Opened = lost(`lookup failed for ${target.host}`)
   for (const address of await findAddresses(target.host)) {
-    const mustEncrypt = !target.isImplicitTls && target.auth !== null && options.isOutside(address)
+    const hasPassword = target.auth !== null && options.isOutside(address)
+    const mustEncrypt = !target.isImplicitTls && (hasPassword || target.isVerified === true)
     const tls = target.isImplicitTls ? 'implicit' : mustEncrypt ? 'required' : 'opportunistic'
     last = await openAt(options, address, signal, tls)
-    if (mustEncrypt && !last.ok && last.failure.kind === 'handshake') return refuseClear(last, target.host)
+    const isTlsFault = !last.ok && last.failure.kind === 'handshake'
+    if (isTlsFault && mustEncrypt && hasPassword) return refuseClear(last as Opened & { ok: false }, target.host)
     // Credentials never go out in the clear because a handshake was disturbed.
-    const mayFallBack = !last.ok && last.failure.kind === 'handshake' && !target.isImplicitTls && target.auth === null
+    const mayFallBack = isTlsFault && !target.isImplicitTls && target.auth === null && !mustEncrypt
     if (mayFallBack) last = await openAt(options, address, signal, 'none')
     if (last.ok || last.failure.kind === 'reply' || signal.aborted) return last
   }
@@ -276,7 +260,7 @@ async function openAt(
  */
 function formatTls({ target, ca }: RelayOptions): ConnectionOptions {
   return {
-    rejectUnauthorized: target.isImplicitTls,
+    rejectUnauthorized: target.isImplicitTls || target.isVerified === true,
     minVersion: 'TLSv1.2',
     ...(isIP(target.host) === 0 && { servername: target.host }),
     ...(ca !== null && { ca }),

@@ -11,13 +11,14 @@ import type { MailInput } from '../../mail/compose/raw.ts'
 import { makeReturned, type Outcome } from '../../mail/outcome.ts'
 import type { Contact } from '../../mail/site-pace.ts'
 import type { SmtpTimeouts } from './converse.ts'
+import type { RelayTarget } from './relay-target.ts'
 import type { SigningKey } from './sign.ts'
 import type { Way } from './transmit.ts'
 
 /**
- * The outcome if the password of `RELAY_URL` would be sent unencrypted; it is also logged for the operator.
+ * The outcome if the password of a relay would be sent unencrypted; it is also logged for the operator.
  */
-export const CLEAR_PASSWORD = '4.7.11 the password of RELAY_URL does not go out unencrypted'
+export const CLEAR_PASSWORD = '4.7.11 the password of the relay does not go out unencrypted'
 
 /** Reason of a signal that cuts an attempt only if its final dot has not been sent. */
 export const TOO_LATE = 'too late'
@@ -47,13 +48,26 @@ export interface TransmitJob {
     readonly keys: readonly SigningKey[]
     /** Recipients of the message in all; if there are several, the built message is kept for a while. */
     readonly copies: number
-    /** Null = through the relay. */
+    /** Null = through a relay. */
     readonly way: Way | null
+    /** The relay of a source; absent = that of RELAY_URL, if it is through a relay at all. */
+    readonly relay?: RelayWay
     /** Processes that share the relay's connections, this one with them. */
     readonly sharers: number
     /** The pass for the fence. */
     readonly pass: Pass
   }
+}
+
+/** The way through the relay of a source. */
+export interface RelayWay {
+  /** Name of the source. */
+  readonly source: string
+  readonly target: RelayTarget
+  /** Connections of all processes together. */
+  readonly connections: number
+  /** Name in EHLO; null: that of the settings. */
+  readonly ehlo: string | null
 }
 
 export interface MailOutcome extends Outcome {
@@ -67,6 +81,10 @@ export interface MailOutcome extends Outcome {
   readonly route?: AttemptRoute | null
   /** With `returned`: milliseconds until the site has a connection to spare; null = it does not know. */
   readonly afterMs?: number | null
+  /** Another attempt at the site failed to connect, and this one shares its outcome. */
+  readonly isShared?: boolean
+  /** With `returned`: a ceiling of its source was used up while it waited. */
+  readonly isCeiling?: boolean
 }
 
 /** UTF-16 units of text and html, or bytes of a message that came whole, that a thread is not worth the way for. */

@@ -16,7 +16,9 @@ import { createBrokenTls } from './attempt.ts'
 import { buildMessage, refuseBuilt } from './build.ts'
 import { createIssuers } from './dane.ts'
 import { makeOutgoing } from './outgoing.ts'
-import { parseRelayUrl, Relay, type RelayTarget } from './relay.ts'
+import { Relay } from './relay.ts'
+import { parseRelayUrl, type RelayTarget } from './relay-target.ts'
+import { Relays } from './relays.ts'
 import { SessionPool } from './session-pool.ts'
 import {
   type ComposeJob,
@@ -40,6 +42,7 @@ const { smtp, fence: cells } = workerData as ThreadData
 const fence = openFence(cells)
 const deps = createDeps(smtp)
 const relay = createOwnRelay(smtp)
+const relays = new Relays(relayOptions(smtp))
 const outgoing = makeOutgoing()
 const underWay = new Map<number, UnderWay>()
 let done: { id: number; outcome: MailOutcome }[] = []
@@ -91,7 +94,7 @@ async function composeOne(id: number, { message, compose: { keys } }: ComposeJob
 
 /** Builds, signs and transmits. */
 async function transmitOne(id: number, { message, transmit: how }: TransmitJob): Promise<void> {
-  const { recipient, mailFrom, keys, copies, way, sharers, pass } = how
+  const { recipient, mailFrom, keys, copies, way, relay: own, sharers, pass } = how
   const state: UnderWay = { controller: new AbortController(), isPastData: false, isPastDot: false }
   underWay.set(id, state)
   const onData = () => {
@@ -114,7 +117,7 @@ async function transmitOne(id: number, { message, transmit: how }: TransmitJob):
     const { signal } = state.controller
     const { outcome, ...rest } =
       way === null
-        ? await relay.send({ ...envelope, onData }, signal, sharers)
+        ? await (own === undefined ? relay : relays.of(own)).send({ ...envelope, onData }, signal, sharers)
         : await transmit({ send: envelope, way, onData }, deps, signal)
     return { ...outcome, ...rest, sizeBytes: bytes.length }
   }
@@ -142,7 +145,7 @@ function flush(): void {
 }
 
 function openConnections(): number {
-  return deps.pool.open + relay.open
+  return deps.pool.open + relay.open + relays.open
 }
 
 function tell(connections: number): void {
@@ -187,10 +190,13 @@ function createDeps(settings: SmtpSettings): TransmitDeps {
 
 /** The relay of the settings; without one a relay that nothing is ever given to. */
 function createOwnRelay(settings: SmtpSettings): Relay {
-  const { relayUrl, relayConnections: connectionsMax, ehloName, timeouts, ca } = settings
+  const { relayUrl, relayConnections: connectionsMax } = settings
   const target = parseRelayUrl(relayUrl ?? 'smtp://127.0.0.1') as RelayTarget
-  const isOutside = (address: string) => !isInsideAddress(address)
-  return new Relay({ target, connectionsMax, ehloName, timeouts, ca, isOutside })
+  return new Relay({ ...relayOptions(settings), target, connectionsMax })
+}
+
+function relayOptions({ ehloName, timeouts, ca }: SmtpSettings) {
+  return { ehloName, timeouts, ca, isOutside: (address: string) => !isInsideAddress(address) }
 }
 
 function findOwnAddresses(): string[] {

@@ -20,7 +20,7 @@ import { isPublicAddress } from '../../mail/ip-address.ts'
 import type { Outcome } from '../../mail/outcome.ts'
 import { makeDeferred, makeReturned } from '../../mail/outcome.ts'
 import type { Contact } from '../../mail/site-pace.ts'
-import { type AttemptDeps, attemptAddress, DANE_REFUSAL } from './attempt.ts'
+import { type AttemptDeps, attemptAddress, DANE_REFUSAL, type WaySource } from './attempt.ts'
 import type { SendInput, Sent } from './converse.ts'
 import type { DaneDemand } from './dane.ts'
 import { asOfFamily, isElsewhere, judgeSent } from './judge.ts'
@@ -42,6 +42,8 @@ export interface Way extends PoolAsk {
   readonly mtaSts: AttemptRoute['mtaSts']
   /** How long the lookup of the route took. */
   readonly dnsMs: number
+  /** The address to send from; absent: the system chooses. */
+  readonly source?: WaySource
 }
 
 export interface Transmission {
@@ -164,7 +166,7 @@ class Tour {
     const { deps, seen } = this
     for (const host of this.job.way.hosts) {
       const beganMs = deps.nowMs()
-      const { addresses, isDual, hasFailed } = await hostAddresses(deps.resolver, host, deps)
+      const { addresses, isDual, hasFailed } = await hostAddresses(deps.resolver, host, this.families())
       this.lookupMs += deps.nowMs() - beganMs
       if (hasFailed) seen.failures += 1
       const dane = addresses.length === 0 ? undefined : await this.findDane(host)
@@ -172,7 +174,7 @@ class Tour {
       for (const address of addresses) {
         const place = { host, address, isDual, dane }
         if (!this.mayConnect(address)) seen.private += 1
-        else if ((deps.shunned.get(address) ?? 0) > deps.nowMs()) this.shunned.push(place)
+        else if ((deps.shunned.get(this.shunKey(address)) ?? 0) > deps.nowMs()) this.shunned.push(place)
         else if (this.isOver()) break
         else if (await this.visit(place)) return true
       }
@@ -186,7 +188,7 @@ class Tour {
     const names = job.way.secureNames
     if (names === null) return undefined
     const beganMs = deps.nowMs()
-    const found = await findTlsa(deps.resolver, { host, port: deps.port, usesIpv6: deps.usesIpv6 })
+    const found = await findTlsa(deps.resolver, { host, port: deps.port, usesIpv6: this.families().usesIpv6 })
     this.lookupMs += deps.nowMs() - beganMs
     if (found.kind === 'none') return null
     if (found.kind === 'found') return { base: found.base, records: usableRecords(found.records), names }
@@ -194,6 +196,20 @@ class Tour {
     const outcome = makeDeferred('dns', 'DNSFailure', found.text)
     this.note({ outcome, contact: 'none', route, isFinal: false })
     return 'failed'
+  }
+
+  /** A source reaches the addresses of its own family alone. */
+  private families() {
+    const { source } = this.job.way
+    if (source === undefined) return this.deps
+    const usesIpv6 = source.address.includes(':')
+    return { usesIpv4: !usesIpv6, usesIpv6 }
+  }
+
+  /** An address that refuses one source may accept another. */
+  private shunKey(address: string): string {
+    const { source } = this.job.way
+    return source === undefined ? address : `${source.address} ${address}`
   }
 
   private async visitShunned(): Promise<boolean> {
@@ -220,7 +236,11 @@ class Tour {
     }
     this.hasPlace = false
     seen.addresses += 1
-    const opened = await attemptAddress({ host, address, isVerified: way.isVerified, dane }, deps, signal)
+    const opened = await attemptAddress(
+      { host, address, isVerified: way.isVerified, dane, ...(way.source && { source: way.source }) },
+      deps,
+      signal,
+    )
     deps.pool.placed(way, opened.ok ? opened.session : null)
     if (!opened.ok) {
       this.shun(address, opened.contact)
@@ -231,7 +251,7 @@ class Tour {
       this.note({ outcome: opened.outcome, contact: opened.contact, route, isFinal: signal.aborted })
       return signal.aborted
     }
-    deps.shunned.delete(address)
+    deps.shunned.delete(this.shunKey(address))
     seen.sessions += 1
     const { session, checked } = opened
     const held = { session, checked, host, address, isDual, openedAtMs: deps.nowMs(), messages: 0 }
@@ -256,9 +276,10 @@ class Tour {
   private shun(address: string, contact: Contact): void {
     if (contact !== 'refused' && contact !== 'silent') return
     const { shunned, nowMs } = this.deps
-    shunned.delete(address)
+    const key = this.shunKey(address)
+    shunned.delete(key)
     if (shunned.size >= SHUNNED_MAX) shunned.delete(shunned.keys().next().value as string)
-    shunned.set(address, nowMs() + (contact === 'silent' ? SILENT_AGE_MS : REFUSED_AGE_MS))
+    shunned.set(key, nowMs() + (contact === 'silent' ? SILENT_AGE_MS : REFUSED_AGE_MS))
   }
 
   /** Our own addresses count as private: our own listeners must not receive our outbound mail. */

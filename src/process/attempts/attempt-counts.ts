@@ -5,6 +5,8 @@ import { findProvider, NO_SITE } from '../../mail/receiving-sites.ts'
 
 /** Mail servers of no provider of our table, in one label: strangers choose their names. */
 const OTHER = 'other'
+/** Sources with a label of their own; documents may name others over the years. */
+const SOURCES_MAX = 128
 
 /** The end of an attempt. */
 export interface AttemptEnd {
@@ -24,6 +26,9 @@ export class AttemptCounts {
   private readonly dane = new Map<string, number>()
   /** Attempts at mail servers by provider, result and class. */
   private readonly sites = new Map<string, number>()
+  private readonly sources = new Set<string>()
+  /** Attempts by source of outgoing mail and result. */
+  private readonly bySource = new Map<string, number>()
 
   count({ result, classification, route }: AttemptEnd): void {
     addTo(this.attempts, `${result} ${classification ?? ''}`)
@@ -33,6 +38,12 @@ export class AttemptCounts {
     if (route?.dane) addTo(this.dane, route.dane)
     if (route && route.transactionMs !== null && !route.isReused)
       addTo(this.sessions, `${route.tlsVersion ?? 'none'} ${route.isVerified}`)
+  }
+
+  /** An attempt with a source of outgoing mail. */
+  countSource(source: string, result: string): void {
+    if (this.sources.size < SOURCES_MAX) this.sources.add(source)
+    addTo(this.bySource, `${this.sources.has(source) ? source : OTHER} ${result}`)
   }
 
   /** Attempts in all. */
@@ -66,6 +77,12 @@ export class AttemptCounts {
         help: 'Counts finished delivery attempts at mail servers, by provider, result and class.',
         labels: ['site', 'result', 'class'],
         values: this.sites,
+      },
+      {
+        labelled: 'source_attempts',
+        help: 'Counts finished delivery attempts, by source of outgoing mail and result.',
+        labels: ['source', 'result'],
+        values: this.bySource,
       },
     ]
   }

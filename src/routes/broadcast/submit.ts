@@ -33,7 +33,7 @@ export interface SubmitBroadcastDeps {
   readonly newCmdId: () => string
   readonly secrets: Pick<Secrets, 'idempotencyHash' | 'hashKeys'>
   readonly billing: boolean
-  readonly hasRelay: boolean
+  readonly hasRelay: () => boolean
   readonly outgoing: { readonly redis: ContentStore }
 }
 
@@ -160,7 +160,7 @@ function makeCommand(
     streamId,
     sender: { address: sender.address, hmac: sender.hmac, domain: sender.domain },
     tagHash,
-    lane: mode === 'test' ? 'simulate' : hasRelay ? 'relay' : 'deliver',
+    lane: mode === 'test' ? 'simulate' : hasRelay() ? 'relay' : 'deliver',
     contentId: of.contentId,
     parts: of.parts,
     buckets: of.buckets,

@@ -24,6 +24,7 @@ import {
 } from './accounts.ts'
 import { makeReadAudit } from './audit.ts'
 import { type ClusterDeps, makeReadEntity, makeReadShards } from './cluster.ts'
+import { type EgressDeps, makeApplyEgress, makeExplainEgress, makeReadEgress } from './egress.ts'
 import { makeReadEvents } from './events.ts'
 import {
   type HealthDeps,
@@ -76,6 +77,7 @@ export type OperatorListenerDeps = { readonly operatorUrl: string } & HealthDeps
   OperatorLinkDeps &
   OperatorSessionDeps &
   ClusterDeps &
+  EgressDeps &
   OperatorHealthDeps &
   OperatorMessageDeps &
   EventFeedDeps &
@@ -131,6 +133,9 @@ export function operatorHandlers(deps: OperatorListenerDeps): Handlers<OperatorR
     revokeOperatorKey: makeRevokeOperatorKey(deps),
     readSecret: makeReadSecret(deps),
     rotateSecret: makeRotateSecret(deps),
+    readEgress: makeReadEgress(deps),
+    applyEgress: makeApplyEgress(deps),
+    explainEgress: makeExplainEgress(deps),
     readAudit: makeReadAudit(deps),
     findMessage: makeFindMessage(deps),
     revealMessage: makeRevealMessage(deps),

@@ -3,13 +3,14 @@
  *
  * Rows of hashes are sealed again here as they are; webhooks are entities, and segments objects of the content store.
  *
- * Keys: `head`, `received-head`, `dkim`, `user`, `webhook`, `sealed`
+ * Keys: `head`, `received-head`, `dkim`, `user`, `egress`, `webhook`, `sealed`
  *
  * Spec secret.rotate
  */
 
 import { withoutSum, withSum } from '../../../cluster/sum.ts'
 import { formatKeyOwner } from '../../mail/compose/dkim-key.ts'
+import { sourceOfField } from '../egress.ts'
 import { isWrittenOff, unpackSealed } from '../message/sealed.ts'
 import {
   generationOfMailKey,
@@ -48,6 +49,11 @@ export function totpOwner(userId: string): string {
   return `totp secret ${userId}`
 }
 
+/** Context of the password of the relay of a source. */
+export function relayPasswordOwner(source: string): string {
+  return `relay password ${source}`
+}
+
 /** Places of the key in heads, and in heads of received mail. */
 const STORED_AT = 6
 const KEY_AT = 1
@@ -70,6 +76,10 @@ export const SEALED_HASHES = {
   },
   user: (deps, { id, field, text }) =>
     field === 'totp' && text !== '' ? resealSecret(deps, { sealed: text, owner: totpOwner(id) }) : 'current',
+  egress: (deps, { field, text }) => {
+    const source = sourceOfField(field)
+    return source === null ? 'current' : resealSecret(deps, { sealed: text, owner: relayPasswordOwner(source) })
+  },
 } satisfies Record<string, (deps: Resealing, row: SealedField) => Resealed>
 
 /** A kind of hash whose rows have sealed values. */

@@ -124,7 +124,8 @@ function noting(read: Reader, reads: Set<string>): Reader {
   }) as Reader
 }
 
-async function readMessageRows(
+/** The rows of a message; a word if there are none, or the store did not answer. */
+export async function readMessageRows(
   read: Reader,
   { shard, messageId, segment }: MessagePlace,
   { accountId, serverId, mode, defaultStreamId, nowMs }: ServerState & { readonly nowMs: number },

@@ -3,7 +3,8 @@
 import type { Test } from 'tap'
 import t from 'tap'
 import type { RelayOptions } from '../../../src/outbound/thread/relay.ts'
-import { parseRelayUrl, Relay } from '../../../src/outbound/thread/relay.ts'
+import { Relay } from '../../../src/outbound/thread/relay.ts'
+import { parseRelayUrl } from '../../../src/outbound/thread/relay-target.ts'
 import { until } from '../../support/machine/until.ts'
 import type { MxScript } from '../../support/peers/mx.ts'
 import { startMx } from '../../support/peers/mx.ts'
@@ -223,7 +224,7 @@ for (const script of NO_TLS)
     t.match(outcome, { result: 'deferred', code: null, hard: false, phase: 'conn' })
     t.match(
       outcome.response,
-      /^4\.7\.11 the password of RELAY_URL does not go out unencrypted: no TLS with 127\.0\.0\.1 /,
+      /^4\.7\.11 the password of the relay does not go out unencrypted: no TLS with 127\.0\.0\.1 /,
     )
     t.equal(contact, 'answered')
     t.notMatch(mx.sessions.flatMap(({ commands }) => commands).join(), /AUTH|MAIL/)

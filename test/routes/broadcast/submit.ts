@@ -62,7 +62,7 @@ t.test('submit: content written ahead has the name of its command, and is remove
       newCmdId: () => newCmdId(NOW_MS, Math.random),
       secrets,
       billing: false,
-      hasRelay: false,
+      hasRelay: () => false,
       outgoing: { redis },
     },
     { key, idempotencyKey: null, streamId: live.streamId, prepared },

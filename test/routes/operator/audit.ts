@@ -182,6 +182,17 @@ const ACTS: Readonly<Record<string, Act>> = {
     after: null,
     targets: ['tokenId'],
   },
+  applyEgress: {
+    path: '/egress',
+    body: {
+      sources: [{ name: 'out-1', address: '127.0.0.1' }],
+      pools: [{ name: 'own', sources: [{ source: 'out-1' }] }],
+      rules: [],
+    },
+    before: { version: 0, sources: [] },
+    after: { version: 1, sources: ['out-1'], pools: ['own'], rules: 0 },
+    targets: [],
+  },
   rotateSecret: {
     path: '/secret/rotate',
     before: null,

@@ -88,6 +88,7 @@ const BODIES: Readonly<Record<string, object>> = {
   holdQueue: { domain: 'a.example' },
   releaseQueue: { domain: 'a.example' },
   dropQueue: { domain: 'a.example' },
+  applyEgress: { sources: [], pools: [], rules: [] },
   searchRecipients: { recipient: 'ann@a.example' },
 }
 

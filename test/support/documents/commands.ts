@@ -145,5 +145,8 @@ export const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   revokeOperatorKey: 'operator revoke',
   readSecret: 'secret show',
   rotateSecret: 'secret rotate',
+  readEgress: 'egress show',
+  applyEgress: 'egress apply',
+  explainEgress: 'egress explain',
   readAudit: 'audit',
 }

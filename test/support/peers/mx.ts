@@ -36,9 +36,13 @@ export interface MxScript {
   /** After the final dot. */
   readonly dot?: MxAction
   readonly rset?: MxAction
+  /** Another script for a client's address. */
+  readonly from?: (address: string) => MxScript | undefined
 }
 
 export interface MxSession {
+  /** Address of the client. */
+  readonly from: string
   readonly commands: string[]
   /** Bytes between DATA and the dot, dots unstuffed; one per finished message. */
   readonly messages: string[]
@@ -87,14 +91,15 @@ export async function startMx(first: MxScript = {}, { host = '127.0.0.1', port =
     open.now += 1
     open.most = Math.max(open.most, open.now)
     socket.on('error', () => undefined)
-    const session: MxSession = { commands: [], messages: [], raw: [], reads: [], secure: false, closed: false }
+    const from = socket.remoteAddress ?? ''
+    const session: MxSession = { from, commands: [], messages: [], raw: [], reads: [], secure: false, closed: false }
     sessions.push(session)
     socket.on('close', () => {
       session.closed = true
       open.now -= 1
       sockets.delete(socket)
     })
-    sockets.set(socket, converse(socket, session, script))
+    sockets.set(socket, converse(socket, session, script.from?.(from) ?? script))
   })
   await new Promise<void>((resolve) => listener.listen(port, host, resolve))
   return {

@@ -36,6 +36,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/health'],
   ['src/checks'],
   ['src/outbound'],
+  ['src/outbound/egress'],
   ['src/outbound/thread'],
   ['src/webhooks'],
   ['src/http'],
