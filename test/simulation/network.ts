@@ -199,8 +199,8 @@ export class Network {
 
   /** Whether a request has to wait for an earlier one of its connection: nothing follows the removal of a record. */
   isBehind({ from, method, n }: Request): boolean {
-    const isEarlier = (other: Request): boolean => other.method === 'heartbeat' && other.from === from && other.n < n
-    return method === 'retire' && this.requests.some(isEarlier)
+    if (method !== 'retire') return false
+    return this.requests.some((other) => other.method === 'heartbeat' && other.from === from && other.n < n)
   }
 
   /** A message is published or sent. */
