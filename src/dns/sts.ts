@@ -11,7 +11,7 @@
 
 import { request } from 'node:https'
 import { isPublicAddress } from '../mail/ip-address.ts'
-import { readPolicy, type StsPolicy } from '../mail/sts-policy.ts'
+import { readPolicy, readPolicyId, type StsPolicy } from '../mail/sts-policy.ts'
 import { BoundedCache } from '../process/bounded-cache.ts'
 import type { Resolver } from './resolve.ts'
 
@@ -101,7 +101,7 @@ async function renew(options: StsOptions, domain: string, known: StsPolicy | nul
   const kept = { policy: valid, recheckAtMs: nowMs + RECHECK_MS }
   if (id === null || valid?.id === id) return kept
   const file = await fetchFile(options, domain)
-  const policy = file === null ? null : await readPolicy(file, { id, nowMs })
+  const policy = file === null ? null : readPolicy(file, { id, nowMs })
   if (policy === null) return kept
   await options.store.write(domain, JSON.stringify(policy), policy.untilMs).catch(() => undefined)
   return { ...kept, policy }
@@ -109,17 +109,9 @@ async function renew(options: StsOptions, domain: string, known: StsPolicy | nul
 
 /** The policy's id; null if the domain has none; undefined if DNS did not answer. */
 async function findId(resolver: Resolver, domain: string): Promise<string | null | undefined> {
-  const { resolvePolicy } = await import('mailauth/lib/mta-sts.js')
-  let isUnknown = false
-  const ask = async (name: string): Promise<string[][]> => {
-    const answer = await resolver.look('TXT', name)
-    isUnknown = answer.status === 'failure'
-    return answer.status === 'ok' ? [...answer.records] : []
-  }
-  // Several records are as good as none (RFC 8461 3.1); the library throws for them.
-  const id = await resolvePolicy(domain, { resolver: ask as never }).catch(() => false as const)
-  if (isUnknown) return undefined
-  return typeof id === 'string' ? id : null
+  const answer = await resolver.look('TXT', `_mta-sts.${domain.toLowerCase()}`)
+  if (answer.status === 'failure') return undefined
+  return answer.status === 'ok' ? readPolicyId(answer.records.map((strings) => strings.join(''))) : null
 }
 
 async function readStored({ store }: StsOptions, domain: string): Promise<StsPolicy | null> {

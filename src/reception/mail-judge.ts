@@ -1,10 +1,12 @@
 /**
- * mail-judge - received mail judged: look-ups here, within a budget for each mail; signatures verified in a thread.
+ * mail-judge - received mail judged: look-ups here, within a budget for each mail; everything else in a thread.
  *
- * The thread does no I/O. It verifies with the given DNS answers and returns the missing queries; these are made here,
- * and it verifies again. So it never waits, and a mail that takes its time costs no other mail its verdict.
+ * The thread does no I/O. It judges with the given DNS answers and returns the missing queries; these are made here,
+ * and it judges again. So it never waits, and a mail that takes its time costs no other mail its verdict. The library
+ * is loaded in the thread, because that takes a quarter of a second.
  * Guarantees: each mail has a judgement; at most 60 look-ups, 10 s of waiting for the DNS, and 20 s in all once its
- * turn has come. A mail whose bytes are shared (SharedArrayBuffer) is not copied.
+ * turn has come. If the mail itself ended the thread, its sender is judged alone, with a budget of its own. A mail
+ * whose bytes are shared (SharedArrayBuffer) is not copied.
  *
  * Spec inbound.authentication
  */
@@ -13,18 +15,31 @@ import { DnsBudget } from '../dns/budget.ts'
 import type { Resolver } from '../dns/resolve.ts'
 import type { Judgement } from '../mail/authenticate/judge.ts'
 import type { Sender } from '../mail/authenticate/sender.ts'
-import type { SignatureReport } from '../mail/authenticate/signatures.ts'
 import { WorkerPool } from '../process/worker-pool.ts'
-import type { Answered, Verification, VerifyJob } from './mail-judge-worker.ts'
+import type { Answered, Judged, JudgeJob } from './mail-judge-worker.ts'
 
 /** Spec inbound.parse: limits of one mail, its look-ups included. */
 const MAIL_MS_MAX = 20_000
 const HEAP_MB_MAX = 256
-/**
- * Verifications of one mail. Between them DNS answers are fetched three times: for the keys of the signatures, for
- * those of the seals, and for a query that depends on an answer.
- */
-const PASSES_MAX = 4
+/** Of a sender that is judged alone. */
+const SENDER_MS_MAX = 5_000
+/** Times that one mail is judged; between them missing DNS answers are fetched, sometimes one after the other. */
+const PASSES_MAX = 64
+
+const UNKNOWN = { verdict: 'permerror', domain: '', reason: null, record: null } as const
+/** The judgement of a mail whose sender cannot be judged either. */
+const UNJUDGED: Judgement = {
+  authentication: {
+    spf: 'permerror',
+    spfHelo: 'permerror',
+    dkim: 'permerror',
+    dmarc: 'permerror',
+    dmarcPolicy: null,
+    arc: 'fail',
+  },
+  isTemporary: false,
+  findings: { sender: { from: UNKNOWN, helo: UNKNOWN }, signatures: null, dmarc: null },
+}
 
 export interface JudgeOptions {
   readonly resolver: Resolver
@@ -56,7 +71,6 @@ export interface MailJudge {
 /** A mail under way. */
 interface Case {
   readonly budget: DnsBudget
-  readonly checkedAtMs: number
   readonly mailMsMax: number
   /** Time in the thread so far. */
   threadMs: number
@@ -64,73 +78,65 @@ interface Case {
 
 /** Makes the pool. */
 export function makeMailJudge({ resolver, nowMs, mailMsMax = MAIL_MS_MAX }: JudgeOptions): MailJudge {
-  const pool = new WorkerPool<VerifyJob, Verification>({
+  const pool = new WorkerPool<JudgeJob, Judged>({
     body: new URL('./mail-judge-worker.js', import.meta.url),
-    jobMsMax: mailMsMax,
+    jobMsMax: MAIL_MS_MAX,
     heapMbMax: HEAP_MB_MAX,
   })
+  const openCase = (msMax: number): Case => {
+    const budget = new DnsBudget(resolver, { nowMs, spentMs: () => one.threadMs, wholeMsMax: msMax })
+    const one: Case = { budget, mailMsMax: msMax, threadMs: 0 }
+    return one
+  }
   return {
     judge({ raw, sender, checkedAtMs }) {
-      const budget = new DnsBudget(resolver, { nowMs, spentMs: () => one.threadMs, wholeMsMax: mailMsMax })
-      const one: Case = { budget, checkedAtMs, mailMsMax, threadMs: 0 }
-      const first = verify(pool, one, { mail: { raw }, answers: [] })
-      return { isRead: first.then(() => undefined), judgement: judge(pool, one, { sender, first }) }
+      const one = openCase(mailMsMax)
+      const job = { sender, checkedAtMs }
+      const first = runPass(pool, one, { ...job, mail: { raw }, answers: [] })
+      const judgement = runPasses(pool, one, { job, first }).then((judged) => {
+        if (judged !== 'crash') return judged
+        const alone = openCase(SENDER_MS_MAX)
+        const again = runPass(pool, alone, { ...job, mail: null, answers: [] })
+        return runPasses(pool, alone, { job, first: again }).then((judged) => (judged === 'crash' ? UNJUDGED : judged))
+      })
+      return { isRead: first.then(() => undefined), judgement }
     },
     close: () => pool.close(),
   }
 }
 
-type Pool = WorkerPool<VerifyJob, Verification>
+type Pool = WorkerPool<JudgeJob, Judged>
+type Pass = Judged | 'crash' | 'late' | 'busy'
 
-/** The result of one pass; null if verifying was ended, or the mail has no time left. */
-async function verify(
-  pool: Pool,
-  one: Case,
-  { mail, answers }: Pick<VerifyJob, 'mail' | 'answers'>,
-): Promise<Verification | 'late' | 'busy'> {
+/** The result of one pass. `late`: the mail has no time left; `crash`: it took too long or too much memory. */
+async function runPass(pool: Pool, one: Case, job: JudgeJob): Promise<Pass> {
   const leftMs = one.mailMsMax - one.threadMs - one.budget.waitedMs
   if (leftMs <= 0) return 'late'
-  const run = await pool.run({ mail, checkedAtMs: one.checkedAtMs, answers }, { msMax: leftMs })
+  const run = await pool.run(job, { msMax: leftMs })
   one.threadMs += run.tookMs
   if (run.how === 'done') return run.result
-  if (run.how === 'crash') return null
-  return run.how === 'busy' ? 'busy' : 'late'
+  return run.how === 'busy' ? 'busy' : 'crash'
 }
 
-async function judge(
+/** The judgement with all available DNS answers; null if too many mails are waiting. */
+async function runPasses(
   pool: Pool,
   one: Case,
-  { sender, first }: { sender: Sender; first: ReturnType<typeof verify> },
-): Promise<Judgement | null> {
-  const { lookUp } = one.budget
-  // The library takes a quarter of a second to load, so it is loaded with the first mail.
-  const [{ checkSender }, { judgeReports }] = await Promise.all([
-    import('../mail/authenticate/sender.ts'),
-    import('../mail/authenticate/judge.ts'),
-  ])
-  const [ofSender, signatures] = await Promise.all([checkSender(sender, lookUp), verifyAgain(pool, one, first)])
-  return signatures === 'busy' ? null : judgeReports({ sender: ofSender, signatures }, lookUp)
-}
-
-/** The verdicts on the signatures with all available DNS answers; null if verification was aborted. */
-async function verifyAgain(
-  pool: Pool,
-  one: Case,
-  first: ReturnType<typeof verify>,
-): Promise<SignatureReport | null | 'busy'> {
+  { job, first }: { job: Pick<JudgeJob, 'sender' | 'checkedAtMs'>; first: Promise<Pass> },
+): Promise<Judgement | null | 'crash'> {
   const answers: Answered[] = []
-  let report: SignatureReport | null = null
-  let verified = await first
+  let judgement: Judgement | null = null
+  let judged = await first
   for (let pass = 1; ; pass += 1) {
-    if (verified === 'busy') return 'busy'
-    // With a report, it was the DNS that took the time.
-    if (verified === 'late') return report
-    if (verified === null) return null
-    const { signed, open } = verified
-    report = verified.report
-    if (open.length === 0 || pass === PASSES_MAX) return report
+    if (judged === 'busy') return null
+    if (judged === 'crash') return 'crash'
+    // With a judgement, it was the DNS that took the time.
+    if (judged === 'late') return judgement ?? 'crash'
+    judgement = judged.judgement
+    const { mail, open } = judged
+    if (open.length === 0 || pass === PASSES_MAX) return judgement
     answers.push(...(await Promise.all(open.map((question) => answer(question, one.budget)))))
-    verified = await verify(pool, one, { mail: { signed }, answers })
+    judged = await runPass(pool, one, { ...job, mail, answers })
   }
 }
 

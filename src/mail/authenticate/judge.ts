@@ -1,8 +1,8 @@
 /**
  * judge - a received mail and its session, judged: SPF, DKIM, DMARC and ARC.
  *
- * States: the receiving process checks SPF, and a thread with a time limit verifies the signatures (its report is null
- * if it was ended). Both results become the verdicts here.
+ * States: SPF is checked and the signatures are verified (their report is null if that was ended). Both results become
+ * the verdicts here.
  *
  * Spec inbound.authentication
  */
