@@ -90,7 +90,6 @@ export class JobThread<Job, Result, Told = Result> {
   #start(): Worker {
     const { body, heapMbMax } = this.#options
     const started = new Worker(body, { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: heapMbMax } })
-    started.unref()
     started.on('message', (message: ThreadMessage<Result, Told>) => {
       if (started === this.#worker) this.#onMessage(message)
     })
@@ -102,6 +101,8 @@ export class JobThread<Job, Result, Told = Result> {
       this.#isReady = false
       this.#settle({ how: this.#current?.isLate ? 'timeout' : 'crash', told: this.#current?.told ?? null })
     })
+    // After the listeners, because one for messages refs the thread. A job under way has a timer.
+    started.unref()
     return started
   }
 

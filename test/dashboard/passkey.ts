@@ -1,7 +1,9 @@
 /** passkey - a new passkey is accepted from a browser if its data is small and has no attestation. */
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { optionsToShow, parseUserId, verifyMade } from '../../src/dashboard/passkey.ts'
 import type { User } from '../../src/state/dashboard/user.ts'
@@ -54,4 +56,17 @@ t.test('passkey: a user of a shard that does not exist is unknown [session.passk
   const id = '01938a00-0000-7001-8000-000000000001'
   t.equal(named(id), id)
   t.equal(named(id.replace('-7001-', '-7fff-')), null)
+})
+
+t.test('passkey: a thread that waits for the next passkey does not hold the process', async (t) => {
+  const program = `import(process.argv[1]).then(async ({ verifyMade }) => {
+    const party = { rpId: 'localhost', origins: [] }
+    console.log(await verifyMade(party, { credential: {}, challenge: '' }), performance.now())
+    process.on('exit', () => console.log(performance.now()))
+  })`
+  const module = new URL('../../src/dashboard/passkey.js', import.meta.url).href
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', program, module])
+  const [result, verifiedMs, endedMs] = stdout.split(/\s+/)
+  t.equal(result, 'null')
+  t.ok(Number(endedMs) - Number(verifiedMs) < 50_000, stdout)
 })
