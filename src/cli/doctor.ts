@@ -16,6 +16,7 @@ import type { Explained } from '../mail/authenticate/explain.ts'
 import type { Judgement } from '../mail/authenticate/judge.ts'
 import { formatZone, type ZoneFileRecord } from '../mail/zone-file.ts'
 import { readConfig } from '../process/config.ts'
+import type { StoreFound } from '../store/repair/check-store.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
 import { inStore } from './console/in-store.ts'
@@ -46,21 +47,25 @@ async function runDeep({ json }: ClientOptions): Promise<number> {
   const { isLoss } = await import('../store/repair/check-objects.ts')
   const found = await inStore(checkStore)
   const { values, files, tornShards, objects } = found
-  const wrong = files.filter(({ damagedBlocks }) => damagedBlocks > 0)
-  const isWell =
-    values.damaged === 0 && wrong.length === 0 && tornShards.length === 0 && !(objects?.faults.some(isLoss) ?? false)
-  if (json) console.log(JSON.stringify({ ok: isWell, ...found }))
-  else {
-    for (const line of formatValues(values)) console.log(line)
-    for (const { path, bytes, damagedBlocks } of files)
-      console.log(
-        damagedBlocks === 0 ? `${path}: ${bytes} bytes compared` : `${path}: ${damagedBlocks} blocks are damaged`,
-      )
-    for (const shard of tornShards) console.log(`Shard ${shard} is torn: sendwright repair ${shard}`)
-    if (objects !== null) for (const line of formatObjects(objects)) console.log(line)
-    console.log(isWell ? 'Nothing is damaged' : 'Check the memory and disk of the machine, and restore a backup')
-  }
-  return isWell ? 0 : 1
+  const isDamaged =
+    values.damaged > 0 ||
+    files.some(({ damagedBlocks }) => damagedBlocks > 0) ||
+    tornShards.length > 0 ||
+    (objects?.faults.some(isLoss) ?? false)
+  const end = isDamaged ? 'Check the memory and disk of the machine, and restore a backup' : 'Nothing is damaged'
+  console.log(json ? JSON.stringify({ ok: !isDamaged, ...found }) : [...formatStore(found), end].join('\n'))
+  return isDamaged ? 1 : 0
+}
+
+function formatStore({ values, files, tornShards, objects }: StoreFound): string[] {
+  return [
+    ...formatValues(values),
+    ...files.map(({ path, bytes, damagedBlocks }) =>
+      damagedBlocks === 0 ? `${path}: ${bytes} bytes compared` : `${path}: ${damagedBlocks} blocks are damaged`,
+    ),
+    ...tornShards.map((shard) => `Shard ${shard} is torn: sendwright repair ${shard}`),
+    ...(objects === null ? [] : formatObjects(objects)),
+  ]
 }
 
 function zoneRecordOf({ remark, ...record }: Health['records'][number]): ZoneFileRecord {

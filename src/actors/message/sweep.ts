@@ -182,23 +182,12 @@ function sweepMessages(
   const past = segments.filter(({ endMs }) => endMs <= cutoff).slice(0, STEP_SEGMENTS)
   if (past.length > 0) return removeWhole(past, { serverId, shard, nowMs, counters, facts })
   const oldest = segments[0]
-  if (oldest === undefined && server.removedAtMs !== undefined) {
-    const of = { shard, serverId, accountId: server.accountId }
-    const reads = lastReads(server, shard)
-    if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
+  if (oldest === undefined) {
     // Received mail is removed by its own sweep, which needs the streams.
-    if (hasEvents || facts.sorted(receivedSegmentFact(shard, serverId)).length > 0)
+    if (server.removedAtMs === undefined || hasEvents)
       return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
-    const listed = sweepListed(facts, of)
-    if (listed !== null && 'kind' in listed) return listed
-    if (listed !== null)
-      return { kind: 'done', reply: null, ops: listed.ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
-    const refs = facts.sorted(streamsFact(shard, serverId)).map(([streamId]) => streamRef(streamId))
-    if (!refs.every((ref) => states.has(ref))) return { kind: 'need', entities: refs }
-    const streams = refs.map((ref) => states.get<StreamState | null>(ref)).filter((stream) => stream !== null)
-    return removeLast(server, streams, { shard, nowMs })
+    return sweepRemoved(server, { states, facts }, { shard, nowMs })
   }
-  if (oldest === undefined) return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
   const seals = segments.length > 1 ? [coldDue(server.accountId, { act: 'seal', serverId, after: '' }, nowMs)] : []
   const order = [coldDue(server.accountId, { act: 'pack', serverId, look: 0 }, nowMs), ...seals]
   const row = rows[0]?.sealed(facts) ?? null
@@ -207,6 +196,28 @@ function sweepMessages(
   const fact = (rows[0] as MessageRows).entriesFact(range)
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
   return removeOldest(facts.range(fact), { serverId, shard, nowMs, segment: oldest.name, order })
+}
+
+/** The step of a removed server that has no more messages. */
+function sweepRemoved(
+  server: ServerState,
+  { states, facts }: { states: States; facts: Facts },
+  { shard, nowMs }: { shard: number; nowMs: number },
+): Decision<null> {
+  const { serverId, accountId } = server
+  const reads = lastReads(server, shard)
+  if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
+  // Received mail is removed by its own sweep, which needs the streams.
+  if (facts.sorted(receivedSegmentFact(shard, serverId)).length > 0)
+    return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
+  const listed = sweepListed(facts, { shard, serverId, accountId })
+  if (listed !== null && 'kind' in listed) return listed
+  if (listed !== null)
+    return { kind: 'done', reply: null, ops: listed.ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
+  const refs = facts.sorted(streamsFact(shard, serverId)).map(([streamId]) => streamRef(streamId))
+  if (!refs.every((ref) => states.has(ref))) return { kind: 'need', entities: refs }
+  const streams = refs.map((ref) => states.get<StreamState | null>(ref)).filter((stream) => stream !== null)
+  return removeLast(server, streams, { shard, nowMs })
 }
 
 /** The oldest segment has left Redis, or is about to, so expired messages in it are removed by a rewrite. */

@@ -5,6 +5,7 @@
 import type { Command } from 'commander'
 import type { ObjectFault, ObjectsFound } from '../../store/repair/check-objects.ts'
 import type { SegmentRows } from '../../store/repair/inspect-segment.ts'
+import type { OpenObjects } from '../../store/repair/open-objects.ts'
 import type { Repaired } from '../../store/repair/repair-objects.ts'
 import { isAgreed } from '../console/agreed.ts'
 import { CommandFailure } from '../console/failure.ts'
@@ -57,31 +58,29 @@ async function repairObjects({ from, writeOff = false, yes, json }: ObjectsOptio
   const { checkObjects, isLoss } = await import('../../store/repair/check-objects.ts')
   const { repairFault } = await import('../../store/repair/repair-objects.ts')
   const order = { from: from ?? null, writesOff: writeOff }
-  const outcome = await inStore((config) =>
-    withStore(config, (nodes) =>
-      withObjects(nodes, config, async (open) => {
-        const found = await checkObjects(open)
-        if (!json) for (const line of formatObjects(found)) console.log(line)
-        const { faults } = found
-        if (faults.length === 0) return { found, done: [], left: 0 }
-        if (!yes && !(await isAgreed(`Repair what can be repaired of ${faults.length}?`)))
-          throw new CommandFailure('Nothing was changed: confirm with --yes')
-        const done: Repaired[] = []
-        for (const fault of faults) done.push(await repairFault(open, fault, order))
-        const again = await checkObjects(open)
-        return { found, done, left: again.faults.filter(isLoss).length }
-      }),
-    ),
-  )
+  const repairOpen = async (open: OpenObjects) => {
+    const found = await checkObjects(open)
+    if (!json) for (const line of formatObjects(found)) console.log(line)
+    const { faults } = found
+    if (faults.length === 0) return { found, done: [], left: 0 }
+    if (!yes) await confirmRepair(faults.length)
+    const done: Repaired[] = []
+    for (const fault of faults) done.push(await repairFault(open, fault, order))
+    const again = await checkObjects(open)
+    return { found, done, left: again.faults.filter(isLoss).length }
+  }
+  const outcome = await inStore((config) => withStore(config, (nodes) => withObjects(nodes, config, repairOpen)))
   if (outcome === null) throw new CommandFailure(NO_OBJECTS)
   const { found, done, left } = outcome
-  if (json) console.log(JSON.stringify({ found: withoutRows(found), done, left }))
-  else {
-    for (const [at, what] of done.slice(0, LINES_MAX).entries())
-      console.log(`${nameOf(found.faults[at] as ObjectFault)}: ${DONE[what]}`)
-    console.log(left === 0 ? 'All data in the content store is readable' : `Still unreadable: ${left}`)
-  }
+  const lines = done.slice(0, LINES_MAX).map((what, at) => `${nameOf(found.faults[at] as ObjectFault)}: ${DONE[what]}`)
+  lines.push(left === 0 ? 'All data in the content store is readable' : `Still unreadable: ${left}`)
+  console.log(json ? JSON.stringify({ found: withoutRows(found), done, left }) : lines.join('\n'))
   return left === 0 ? 0 : 1
+}
+
+async function confirmRepair(faults: number): Promise<void> {
+  const isConfirmed = await isAgreed(`Repair what can be repaired of ${faults}?`)
+  if (!isConfirmed) throw new CommandFailure('Nothing was changed: confirm with --yes')
 }
 
 /** Rows hold sealed keys, which are of no use to a reader. */

@@ -48,13 +48,10 @@ export async function packBodies(deps: ColdDeps, job: PackJob): Promise<PackOutc
     for (let from = 0; from < page.rows.length; ) {
       const some = someOf(page.rows, from)
       from += some.length
-      const bodies = await Promise.all(some.map((row) => readBody(deps, job, row)))
-      if (bodies.includes('away')) return { ...place, result: 'away' }
-      for (const [index, one] of bodies.entries()) {
-        if (one === null || typeof one === 'string') continue
-        found.push(one)
-        bytes += one.bytes.length + (some[index] as ReadRow).head.length
-      }
+      const bodies = await readBodies(deps, job, some)
+      if (bodies === 'away') return { ...place, result: 'away' }
+      found.push(...bodies.found)
+      bytes += bodies.bytes
       const isFull = found.length > BODIES_MAX - AT_ONCE || bytes >= BYTES_MAX
       if (isFull) return write(deps, job, { found, next: (some.at(-1) as ReadRow).entryId, isEnd: false })
     }
@@ -73,6 +70,24 @@ function someOf(rows: readonly ReadRow[], from: number): readonly ReadRow[] {
     bytes += unlessDamaged(() => unpackStatus(first, 0).sizeBytes) ?? UNKNOWN_BYTES
   }
   return rows.slice(from, to)
+}
+
+/** The bodies that may leave Redis, with the bytes of these and of their heads. */
+async function readBodies(
+  deps: ColdDeps,
+  job: PackJob,
+  rows: readonly ReadRow[],
+): Promise<{ found: FoundBody[]; bytes: number } | 'away'> {
+  const found: FoundBody[] = []
+  let bytes = 0
+  const bodies = await Promise.all(rows.map((row) => readBody(deps, job, row)))
+  for (const [index, body] of bodies.entries()) {
+    if (body === 'away') return 'away'
+    if (body === null) continue
+    found.push(body)
+    bytes += body.bytes.length + (rows[index] as ReadRow).head.length
+  }
+  return { found, bytes }
 }
 
 /** A body that may leave Redis; null: none, or some value of its message is damaged. */

@@ -60,25 +60,33 @@ interface Gap {
  * row names is missing, broken or written off.
  */
 export function makeSealedReader(deps: SealedReaderDeps): Reader {
-  const readAll = async (shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null> => {
-    for (let tries = 1; ; tries += 1) {
-      const values = (await deps.read(shard, facts)) as readonly FactValue[] | null
-      const gaps = values === null ? [] : findGaps(facts, values)
-      if (values === null || gaps.length === 0) return values
-      try {
-        return await fill(deps, shard, { values, gaps })
-      } catch (error) {
-        if (!(error instanceof SegmentFailure)) throw error
-        if (error.kind === 'gone' && tries < TRIES) continue
-        deps.done(error.kind)
-        deps.warn({ reason: error.message }, 'A sealed segment was not read')
-        // An object that stays away from its name, or is not what was written, is damage: there is no later answer.
-        if (error.kind === 'away') return null
-        throw damagedValue('sealed')
-      }
+  return ((shard, facts) => readAll(deps, shard, facts)) as Reader
+}
+
+async function readAll(
+  deps: SealedReaderDeps,
+  shard: number,
+  facts: readonly ViewFact[],
+): Promise<readonly FactValue[] | null> {
+  for (let tries = 1; ; tries += 1) {
+    const values = (await deps.read(shard, facts)) as readonly FactValue[] | null
+    const gaps = values === null ? [] : findGaps(facts, values)
+    if (values === null || gaps.length === 0) return values
+    try {
+      return await fill(deps, shard, { values, gaps })
+    } catch (error) {
+      if (!(error instanceof SegmentFailure)) throw error
+      if (error.kind !== 'gone' || tries === TRIES) return withoutAnswer(deps, error)
     }
   }
-  return readAll as Reader
+}
+
+/** Null if a later read may be answered. Throws DamagedValue if the object is missing or broken. */
+function withoutAnswer({ done, warn }: SealedReaderDeps, { kind, message }: SegmentFailure): null {
+  done(kind)
+  warn({ reason: message }, 'A sealed segment was not read')
+  if (kind === 'away') return null
+  throw damagedValue('sealed')
 }
 
 /** Facts about rows that Redis did not answer, or not whole. */

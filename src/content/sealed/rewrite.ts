@@ -169,21 +169,13 @@ export async function trimSegment(
   const shard = shardOf(serverId) as number
   const segment = deps.segments.open(shard, row)
   await segment.hold()
-  const { blocks } = await segment.tail()
   const packer = new SegmentPacker()
   const pieces: Buffer[] = []
-  let firstMs = 0
-  for (const number of blocks.keys()) {
-    const next = blocks[number + 1]?.[0]
-    if (next !== undefined && msOfEntry(next) < cutoffMs) continue
-    for (const message of await segment.block(number)) {
-      const ms = msOfEntry(message.entryId)
-      if (ms < cutoffMs) continue
-      if (firstMs === 0) firstMs = ms
-      const block = packer.add(message)
-      if (block !== null) pieces.push(await block)
-    }
-    await turn()
+  let firstMs = cutoffMs
+  for await (const message of messagesSince(segment, cutoffMs)) {
+    if (packer.messages === 0) firstMs = msOfEntry(message.entryId)
+    const block = packer.add(message)
+    if (block !== null) pieces.push(await block)
   }
   for await (const piece of packer.end()) pieces.push(piece)
   const removed = await pastRecalled(deps, { serverId, segment: name, cutoffMs })
@@ -192,15 +184,21 @@ export async function trimSegment(
   const place = { leaf: row.next, day: row.day }
   const size = await writeObject(deps, { name: coldName(shard, place), key, pieces })
   // The rest of a segment without messages is removed completely by the next sweep.
-  const object = {
-    size: size ?? 0,
-    key: sealed,
-    messages: packer.messages,
-    firstMs: firstMs === 0 ? cutoffMs : firstMs,
-  }
+  const object = { size: size ?? 0, key: sealed, messages: packer.messages, firstMs }
   const written = { shard, row: { ...row, ...place, ...object }, pieces, checks: packer.checks }
   if (size === null || !(await isSame(deps, written))) return { act: 'trim', result: 'away' }
   return { act: 'trim', result: 'swapped', before: row, object, removed }
+}
+
+/** The messages from an instant on, oldest first. Other work has its turn after each block. */
+async function* messagesSince(segment: SealedSegment, cutoffMs: number): AsyncGenerator<SealedMessage> {
+  const { blocks } = await segment.tail()
+  for (const number of blocks.keys()) {
+    const next = blocks[number + 1]?.[0]
+    if (next !== undefined && msOfEntry(next) < cutoffMs) continue
+    for (const message of await segment.block(number)) if (msOfEntry(message.entryId) >= cutoffMs) yield message
+    await turn()
+  }
 }
 
 /** Entry ids of the recalled ones among these messages; null if the store did not answer. */

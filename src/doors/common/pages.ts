@@ -40,27 +40,27 @@ export async function readClientPage<Item>(
   { limit, after, before }: PageAsked,
   { idOf, keep }: { readonly idOf: (item: Item) => string; readonly keep?: (item: Item) => boolean },
 ): Promise<ClientPage<Item>> {
-  if (after !== undefined && before !== undefined)
-    return { answer: refuseFields([{ path: 'before', message: 'Must not be given together with after' }]) }
+  if (after !== undefined && before !== undefined) return refuseBefore('Must not be given together with after')
+  const end = before?.toLowerCase()
   const found: Item[] = []
-  const size = before === undefined && keep === undefined ? limit : PAGE_SIZE
+  const size = end === undefined && keep === undefined ? limit : PAGE_SIZE
   let place: string | null = after?.toLowerCase() ?? null
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
     const page = await read(place, size)
     if ('answer' in page) return page
-    for (const item of page.items) {
-      if (idOf(item) === before?.toLowerCase()) return { items: found.slice(-limit), hasMore: found.length > limit }
-      if (keep === undefined || keep(item)) found.push(item)
-    }
-    const isFull = before === undefined && found.length >= limit
-    if (isFull) return { items: found.slice(0, limit), hasMore: found.length > limit || page.next !== null }
+    const endAt = page.items.findIndex((item) => idOf(item) === end)
+    found.push(...page.items.slice(0, endAt < 0 ? page.items.length : endAt).filter(keep ?? (() => true)))
+    if (endAt >= 0) return { items: found.slice(-limit), hasMore: found.length > limit }
     place = page.next
-    if (place === null) break
+    const isFull = end === undefined && found.length >= limit
+    if (isFull || place === null) break
   }
-  if (before === undefined) return { items: found, hasMore: place !== null }
-  return {
-    answer: refuseFields([{ path: 'before', message: 'Not found among the latest objects: use after instead' }]),
-  }
+  if (end !== undefined) return refuseBefore('Not found among the latest objects: use after instead')
+  return { items: found.slice(0, limit), hasMore: found.length > limit || place !== null }
+}
+
+function refuseBefore(message: string): { readonly answer: Answer } {
+  return { answer: refuseFields([{ path: 'before', message }]) }
 }
 
 /** Our page out of the answer of one of our lists. */

@@ -18,7 +18,6 @@ export const FORM_HEADER = 'content-type'
 const FIELDS_MAX = 2_000
 const ENDS_MAX = FIELDS_MAX * 2
 const PART_ENDS_MAX = 10_000
-const AMPERSAND = 0x26
 const EQUALS = 0x3d
 const PLUS = 0x2b
 const PERCENT = 0x25
@@ -70,10 +69,12 @@ export function parsePairs(bytes: Buffer): [string, string][] | null {
       const escaped = readEscape(bytes, at + 1)
       decoded[to++] = escaped < 0 ? byte : escaped
       if (escaped >= 0) at += 2
+    } else if (byte === EQUALS) {
+      ends.push(to)
+      isName = false
     } else {
-      if (byte === EQUALS) ends.push(to)
-      else endPair(ends, to, isName)
-      isName = byte === AMPERSAND
+      endPair(ends, to, isName)
+      isName = true
     }
   }
   endPair(ends, to, isName)

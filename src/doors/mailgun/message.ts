@@ -62,32 +62,45 @@ interface Mapping {
   readonly issues: Issue[]
 }
 
-function mapFields(form: Form, { mode, files, issues }: Mapping) {
-  const headers: Record<string, string> = {}
-  const metadata: Record<string, string> = {}
+/** The fields read so far. */
+interface Fields {
+  readonly headers: Record<string, string>
+  readonly metadata: Record<string, string>
+  readonly body: Record<string, unknown>
+  readonly tags: string[]
+  readonly more: Record<string, unknown>
+  readonly people: Map<string, Mailbox[]>
+}
+
+function mapFields(form: Form, mapping: Mapping) {
+  const [headers, metadata, more] = [{}, {}, {}] as [Fields['headers'], Fields['metadata'], Fields['more']]
   const body: Record<string, unknown> = { headers, metadata }
-  const tags: string[] = []
-  const more: Record<string, unknown> = {}
-  const people = new Map<string, Mailbox[]>()
-  for (const [name, value] of form) {
-    if (typeof value !== 'string') addFile(files, { name, value, issues })
-    else if (FILES.test(name)) issues.push({ path: name, message: 'Must be a file' })
-    else if (name === 'from') setOnce(body, { name, value: parseOneMailbox(value), issues })
-    else if (LISTS.includes(name)) addPeople(people, name, value)
-    else if (TEXTS.includes(name)) setText(body, { name, value, issues })
-    else if (name.startsWith('h:')) setHeader(headers, { name, value, issues })
-    else if (name.startsWith('v:')) setOnce(metadata, { name, key: name.slice(2), value, issues })
-    else if (name === 'o:tag') tags.push(value)
-    else if (name === VARIABLES) setOnce(more, { name, value, issues })
-    else takeOption(body, { name, value, mode, issues })
-  }
-  for (const [name, mailboxes] of people) body[name] = mailboxes.map(convertAddress)
-  if (tags.length > 0) {
-    body.tag = tags[0]
-    setOnce(metadata, { name: `v:${TAGS}`, key: TAGS, value: tags.join(','), issues })
+  const fields: Fields = { headers, metadata, body, tags: [], more, people: new Map() }
+  for (const [name, value] of form) takeField(fields, mapping, { name, value })
+  for (const [name, mailboxes] of fields.people) body[name] = mailboxes.map(convertAddress)
+  if (fields.tags.length > 0) {
+    body.tag = fields.tags[0]
+    setOnce(metadata, { name: `v:${TAGS}`, key: TAGS, value: fields.tags.join(','), issues: mapping.issues })
   }
   dropSender(headers, body.from)
   return { body, variables: (more[VARIABLES] ?? null) as string | null }
+}
+
+function takeField(
+  { headers, metadata, body, tags, more, people }: Fields,
+  { mode, files, issues }: Mapping,
+  { name, value }: { readonly name: string; readonly value: string | File },
+): void {
+  if (typeof value !== 'string') addFile(files, { name, value, issues })
+  else if (FILES.test(name)) issues.push({ path: name, message: 'Must be a file' })
+  else if (name === 'from') setOnce(body, { name, value: parseOneMailbox(value), issues })
+  else if (LISTS.includes(name)) addPeople(people, name, value)
+  else if (TEXTS.includes(name)) setText(body, { name, value, issues })
+  else if (name.startsWith('h:')) setHeader(headers, { name, value, issues })
+  else if (name.startsWith('v:')) setOnce(metadata, { name, key: name.slice(2), value, issues })
+  else if (name === 'o:tag') tags.push(value)
+  else if (name === VARIABLES) setOnce(more, { name, value, issues })
+  else takeOption(body, { name, value, mode, issues })
 }
 
 function addFile(files: [string, File][], { name, value, issues }: Given<File>): void {

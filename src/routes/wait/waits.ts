@@ -135,7 +135,7 @@ class Wait {
     this.#topics = topics
   }
 
-  async until(request: EdgeRequest, { endAtMs, look, isEmpty }: Looking): Promise<Answer> {
+  async until(request: EdgeRequest, looking: Looking): Promise<Answer> {
     const news = () => this.#stir(() => (this.#isNews = true))
     const { hear } = this.#deps
     const opening = [
@@ -144,27 +144,35 @@ class Wait {
     ]
     request.connection?.onEnd(() => this.#stir(() => (this.#isOver = true)))
     try {
-      await this.#opened(opening, endAtMs)
+      await this.#opened(opening, looking.endAtMs)
       // Signals are sent from here on; the first search finds anything accepted before.
       await this.#listen()
-      let empty: Answer | null = null
-      for (;;) {
-        if (this.#refused !== null) return this.#refused
-        if (this.#isNews) empty = null
-        this.#isNews = false
-        const answer = await look()
-        const hasToRest = isRefused(answer)
-        if (this.#isOver || performance.now() >= endAtMs || !(hasToRest || isEmpty(answer)))
-          // Many waits of an account can end at once. A refused search is not needed if nothing has happened since.
-          return (hasToRest ? empty : null) ?? answer
-        if (!hasToRest) empty = answer
-        const restMs = hasToRest ? REFUSED_REST_MS : REST_MS
-        await this.#sleep(Math.min(restMs, endAtMs - performance.now()), () => this.#isOver)
-        // A refused search has seen nothing: it is repeated without a signal.
-        if (!hasToRest) await this.#sleep(endAtMs - performance.now(), () => this.#isOver || this.#isNews)
-      }
+      return await this.#search(looking)
     } finally {
       for (const one of opening) void one.then((leave) => leave()).catch(() => undefined)
+    }
+  }
+
+  /** Searches again after each signal. */
+  async #search({ endAtMs, look, isEmpty }: Looking): Promise<Answer> {
+    let empty: Answer | null = null
+    for (;;) {
+      if (this.#refused !== null) return this.#refused
+      if (this.#isNews) empty = null
+      this.#isNews = false
+      const answer = await look()
+      const isLast = this.#isOver || performance.now() >= endAtMs
+      if (isRefused(answer)) {
+        // Many waits of an account can end at once. A refused search is not needed if nothing has happened since.
+        if (isLast) return empty ?? answer
+        // It has seen nothing: it is repeated without a signal.
+        await this.#sleep(Math.min(REFUSED_REST_MS, endAtMs - performance.now()), () => this.#isOver)
+        continue
+      }
+      if (isLast || !isEmpty(answer)) return answer
+      empty = answer
+      await this.#sleep(Math.min(REST_MS, endAtMs - performance.now()), () => this.#isOver)
+      await this.#sleep(endAtMs - performance.now(), () => this.#isOver || this.#isNews)
     }
   }
 

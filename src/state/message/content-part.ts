@@ -86,6 +86,14 @@ export function checkMissing(chunks: readonly Uint8Array[]): void {
   if ((chunks.at(-1)?.length ?? 0) < CHUNK_BYTES_MAX) throw damagedValue('content')
 }
 
+interface ContentCommand {
+  readonly blobs: readonly Uint8Array[]
+  readonly submittedAtMs: number
+  /** When a scheduled message is sent; null or absent: at once. */
+  readonly sendAtMs?: number | null
+  readonly test: boolean
+}
+
 /**
  * The writes that make the content of an accepted message permanent: content in the command is set, and content
  * written before keeps its key.
@@ -93,37 +101,26 @@ export function checkMissing(chunks: readonly Uint8Array[]): void {
 export function contentOps(
   { shard, contentId }: { readonly shard: number; readonly contentId: string },
   parts: readonly ContentPart[],
-  of: {
-    readonly blobs: readonly Uint8Array[]
-    readonly submittedAtMs: number
-    /** When a scheduled message is sent; null or absent: at once. */
-    readonly sendAtMs?: number | null
-    readonly test: boolean
-  },
+  { blobs, submittedAtMs, sendAtMs = null, test }: ContentCommand,
 ): Op[] {
-  const ops: Op[] = []
-  const attachmentsEndAtMs = attachmentExpiresAtMs(of.submittedAtMs, { sendAtMs: of.sendAtMs ?? 0, test: of.test })
-  for (const { part, chunks, blob } of parts) {
+  const bodyEndsAtMs = contentExpiresAtMs(submittedAtMs, test)
+  const attachmentsEndAtMs = attachmentExpiresAtMs(submittedAtMs, { sendAtMs: sendAtMs ?? 0, test })
+  const slice = sliceOf(shard, contentId, test)
+  return parts.flatMap(({ part, chunks, blob }): Op[] => {
     const isBody = part === BODY_PART
-    const endsAtMs = isBody ? contentExpiresAtMs(of.submittedAtMs, of.test) : attachmentsEndAtMs
-    const body = isBody && chunks === 1 && blob !== null ? of.blobs[blob] : undefined
-    if (body !== undefined && body.length <= SLICED_BYTES_MAX) {
-      const slice = sliceOf(shard, contentId, of.test)
-      // Ids may run ahead of the clock that made the command's: such a body would outlive its slice.
-      if (endsAtMs <= slice.endsAtMs) {
-        ops.push({ key: slice.key, write: 'HSET', args: [contentId, body] }, slice.expiry)
-        continue
-      }
-    }
-    const expiresAtMs = String(endsAtMs)
-    for (let chunk = 0; chunk < chunks; chunk += 1) {
+    const bytes = Array.from({ length: chunks }, (_, chunk) => (blob === null ? undefined : blobs[blob + chunk]))
+    const [body] = bytes
+    const isSmall = isBody && chunks === 1 && body !== undefined && body.length <= SLICED_BYTES_MAX
+    // Ids may run ahead of the clock that made the command's: such a body would outlive its slice.
+    if (isSmall && bodyEndsAtMs <= slice.endsAtMs)
+      return [{ key: slice.key, write: 'HSET', args: [contentId, body] }, slice.expiry]
+    const expiresAtMs = String(isBody ? bodyEndsAtMs : attachmentsEndAtMs)
+    return bytes.map((one, chunk): Op => {
       const key = contentKey(shard, contentId, part, chunk)
-      const bytes = blob === null ? undefined : of.blobs[blob + chunk]
-      if (bytes === undefined) ops.push({ key, write: 'PEXPIREAT', args: [expiresAtMs] })
-      else ops.push({ key, write: 'SET', args: [bytes, 'PXAT', expiresAtMs] })
-    }
-  }
-  return ops
+      if (one === undefined) return { key, write: 'PEXPIREAT', args: [expiresAtMs] }
+      return { key, write: 'SET', args: [one, 'PXAT', expiresAtMs] }
+    })
+  })
 }
 
 /** The parts with their bytes, null unless all came with the command. */

@@ -156,8 +156,8 @@ class ObjectWalk {
     this.#segments += 1
     for (let [tries, text] = [1, first]; ; tries += 1) {
       const row = unpackSealed(text) as SealedRow
-      for (const leaf of [row.leaf, row.next])
-        if (leaf !== '') this.named.add(coldName(place.shard, { day: row.day, leaf }))
+      const leaves = [row.leaf, row.next].filter((leaf) => leaf !== '')
+      for (const leaf of leaves) this.named.add(coldName(place.shard, { day: row.day, leaf }))
       if (row.generation === 0) return this.#frozen(place, text)
       this.#read.add(nameOf(place))
       if (isWrittenOff(row)) {
@@ -167,13 +167,7 @@ class ObjectWalk {
       }
       const damage = await this.#openSegment(place, row)
       const { shard, serverId, segment } = place
-      if (damage === null) {
-        this.#messages += row.messages
-        const hasFilter =
-          row.filterBlocks === 0 || (await redis.exists(sealedPersonsKey(shard, serverId, segment))) === 1
-        if (!hasFilter) this.faults.push({ ...place, kind: 'filter' })
-        return
-      }
+      if (damage === null) return this.#filter(redis, place, row)
       const again = await redis.hget(sealedKey(shard, serverId), segment)
       // Its age has ended, or a rewrite was quicker.
       if (again === null) return
@@ -185,6 +179,14 @@ class ObjectWalk {
       }
       text = again
     }
+  }
+
+  /** The filter of a segment that can be read. */
+  async #filter(redis: Redis, place: SegmentPlace, { messages, filterBlocks }: SealedRow): Promise<void> {
+    const { shard, serverId, segment } = place
+    this.#messages += messages
+    if (filterBlocks === 0 || (await redis.exists(sealedPersonsKey(shard, serverId, segment))) === 1) return
+    this.faults.push({ ...place, kind: 'filter' })
   }
 
   #frozen(place: SegmentPlace, text: string): void {

@@ -31,17 +31,16 @@ export async function readNamedObjects(
     const fact: Fact = { read: 'hash', key }
     const seen = await read(shard, [fact])
     if (seen === null) return null
-    for (const packed of seen[0].values()) {
-      const head = unlessDamaged(() => unpackContentHead(packed))
-      // A damaged row may name any of them.
-      if (head === null) for (const name of objects.values()) named.add(name)
-      for (const id of [head?.objectId ?? null, head?.parsedId ?? null]) {
-        const name = id === null ? undefined : objects.get(id)
-        if (name !== undefined) named.add(name)
-      }
-    }
+    const ids = new Set([...seen[0].values()].flatMap((packed) => idsIn(packed, [...objects.keys()])))
+    for (const [id, name] of objects) if (ids.has(id)) named.add(name)
   }
   return named
+}
+
+/** The ids of objects that a row names; a damaged row may name any of those sought. */
+function idsIn(packed: string, sought: readonly string[]): readonly string[] {
+  const head = unlessDamaged(() => unpackContentHead(packed))
+  return head === null ? sought : [head.objectId, head.parsedId].filter((id) => id !== null)
 }
 
 /** The names by the key that may name them, then by the object's id. */

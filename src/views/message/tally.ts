@@ -11,9 +11,9 @@
 import type { Outcomes } from '../../../schemas/counts/outcomes.ts'
 import { MESSAGES_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
 import { RECIPIENT_STATUSES } from '../../../schemas/message.ts'
-import type { ServerKey } from '../key.ts'
+import type { Reader, ServerKey } from '../key.ts'
 import { type MessageFilter, type Passing, readPassing } from './filter.ts'
-import { walkMessages } from './scan.ts'
+import { type Round, walkMessages } from './scan.ts'
 import { beginWalk, type SearchDeps } from './search.ts'
 import type { StoredMessage } from './summary.ts'
 
@@ -41,19 +41,38 @@ export async function tallyMessages(
   for await (const round of walkMessages(read, walk, lookedAtMax)) {
     if (round === null) return 'unavailable'
     looked += round.looked
-    next = round.isEnd ? null : round.last
-    for (let start = 0; start < round.found.length; start += CANDIDATES_AT_ONCE) {
-      const slice = round.found.slice(start, start + CANDIDATES_AT_ONCE)
-      const step = await readPassing(read, passing, slice)
-      if (step === null) return 'unavailable'
-      for (const message of step.passed) tally.add(message)
-      looked += step.read * (CANDIDATE_WEIGHT - 1)
-      const isLeft = start + slice.length < round.found.length
-      if (looked >= lookedAtMax && isLeft) return tally.answer(slice.at(-1)?.messageId ?? next)
-    }
+    const counted = await tallyRound({ read, passing, tally }, round, lookedAtMax - looked)
+    if (counted === null) return 'unavailable'
+    looked += counted.looked
+    next = counted.stoppedAt ?? (round.isEnd ? null : round.last)
     if (looked >= lookedAtMax) break
   }
   return tally.answer(next)
+}
+
+interface Tallying {
+  readonly read: Reader
+  readonly passing: Passing
+  readonly tally: Tally
+}
+
+/** Counts until as many messages were looked at; null if the store did not answer. */
+async function tallyRound(
+  { read, passing, tally }: Tallying,
+  { found }: Round,
+  lookedMax: number,
+): Promise<{ readonly looked: number; readonly stoppedAt: string | null } | null> {
+  let looked = 0
+  for (let start = 0; start < found.length; start += CANDIDATES_AT_ONCE) {
+    const slice = found.slice(start, start + CANDIDATES_AT_ONCE)
+    const step = await readPassing(read, passing, slice)
+    if (step === null) return null
+    for (const message of step.passed) tally.add(message)
+    looked += step.read * (CANDIDATE_WEIGHT - 1)
+    const isLeft = start + slice.length < found.length
+    if (looked >= lookedMax && isLeft) return { looked, stoppedAt: slice.at(-1)?.messageId ?? null }
+  }
+  return { looked, stoppedAt: null }
 }
 
 /** The counts while they grow. */

@@ -200,29 +200,44 @@ export async function readLastDay(
   const firstMs = (Math.floor(nowMs / HOUR_MS) - LAST_HOURS + 1) * HOUR_MS
   const days = [...new Set([firstMs, nowMs].map((ms) => Math.floor(ms / DAY_MS) * DAY_MS))]
   let sum: MailRow = []
-  const add = (atMs: number, figures: MailRow): void => {
-    if (atMs >= firstMs) sum = addRows(sum, figures)
-  }
   for (let from = 0; from < serverIds.length; from += SERVERS_AT_ONCE) {
-    const ids = serverIds.slice(from, from + SERVERS_AT_ONCE)
-    const dayFacts = ids.flatMap((serverId) =>
-      days.map((atMs) => monthFact({ shard, serverId }, monthName(atMs), [{ stream: ALL_STREAMS, atMs }])),
-    )
-    const states = await read(
-      shard,
-      ids.map((id) => entityFact(shard, serverRef(id))),
-    )
-    const seen = await read(shard, [countersFact(shard, ids.map(hourOwner)), ...dayFacts])
-    if (states === null || seen === null) return null
-    const [counters, ...rows] = seen
-    for (const [index, running] of parseCounters<HourCounters>(counters).entries()) {
-      if (parseState<ServerState>(states[index])?.mode !== 'live') continue
-      for (const figures of Object.values(running?.[1] ?? {})) add((running?.[0] ?? 0) * HOUR_MS, figures)
-      for (const [place, atMs] of days.entries())
-        for (const [hour, figures] of unpackStatsDay(rows[index * days.length + place]?.[0] ?? null))
-          add(atMs + hour * HOUR_MS, figures)
-    }
+    const hours = await readHours(read, { shard, serverIds: serverIds.slice(from, from + SERVERS_AT_ONCE), days })
+    if (hours === null) return null
+    for (const { atMs, figures } of hours) if (atMs >= firstMs) sum = addRows(sum, figures)
   }
   const { delivered, hardBounced, softBounced, complained } = countsOf(sum)
   return { delivered, bounced: hardBounced + softBounced, complained }
+}
+
+interface HourFigures {
+  readonly atMs: number
+  readonly figures: MailRow
+}
+
+/** The hours of those days, and the running ones, of those servers that are live; null: the store did not answer. */
+async function readHours(
+  read: Reader,
+  { shard, serverIds, days }: { shard: number; serverIds: readonly string[]; days: readonly number[] },
+): Promise<HourFigures[] | null> {
+  const dayFacts = serverIds.flatMap((serverId) =>
+    days.map((atMs) => monthFact({ shard, serverId }, monthName(atMs), [{ stream: ALL_STREAMS, atMs }])),
+  )
+  const states = await read(
+    shard,
+    serverIds.map((id) => entityFact(shard, serverRef(id))),
+  )
+  const seen = await read(shard, [countersFact(shard, serverIds.map(hourOwner)), ...dayFacts])
+  if (states === null || seen === null) return null
+  const [counters, ...rows] = seen
+  return parseCounters<HourCounters>(counters).flatMap((running, index) => {
+    if (parseState<ServerState>(states[index])?.mode !== 'live') return []
+    const [hour = 0, byStream = {}] = running ?? []
+    const runningHour = Object.values(byStream).map((figures) => ({ atMs: hour * HOUR_MS, figures }))
+    const pastHours = days.flatMap((atMs, place) =>
+      [...unpackStatsDay(rows[index * days.length + place]?.[0] ?? null)].map(([hour, figures]) => {
+        return { atMs: atMs + hour * HOUR_MS, figures }
+      }),
+    )
+    return [...runningHour, ...pastHours]
+  })
 }
