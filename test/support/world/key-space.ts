@@ -18,11 +18,17 @@ type Value =
   | { readonly type: 'sorted'; readonly scores: Map<string, number> }
   | { readonly type: 'string'; bytes: string | Uint8Array }
 
+/** The second half of an id that has none, of a lower and of an upper bound. */
+const LOW = '0'
+const HIGH = '18446744073709551615'
+
 export class KeySpace {
   nowMs: number
   readonly shard: number
   readonly keys = new Map<string, Value>()
   readonly expiries = new Map<string, number>()
+  /** No key expires before. */
+  private soonestMs = Number.POSITIVE_INFINITY
 
   constructor(nowMs: number, shard: number) {
     this.nowMs = nowMs
@@ -46,6 +52,16 @@ export class KeySpace {
     return value?.type === 'stream' ? value.entries : []
   }
 
+  /** The entries of a stream from one bound to the other, as XRANGE takes them. */
+  range(key: string, from: string, to: string): readonly Entry[] {
+    const entries = this.stream(key)
+    const isAbove = from.startsWith('(')
+    const isBelow = to.startsWith('(')
+    const low = from === '-' ? 0 : placeIn(entries, wholeId(isAbove ? from.slice(1) : from, LOW), isAbove)
+    const high = to === '+' ? entries.length : placeIn(entries, wholeId(isBelow ? to.slice(1) : to, HIGH), !isBelow)
+    return entries.slice(low, high)
+  }
+
   sorted(key: string): ReadonlyMap<string, number> {
     const value = this.keys.get(key)
     return value?.type === 'sorted' ? value.scores : new Map()
@@ -59,11 +75,20 @@ export class KeySpace {
 
   /** Removes what has expired. */
   expire(): void {
+    if (this.soonestMs > this.nowMs) return
+    this.soonestMs = Number.POSITIVE_INFINITY
     for (const [key, atMs] of this.expiries) {
-      if (atMs > this.nowMs) continue
-      this.keys.delete(key)
-      this.expiries.delete(key)
+      if (atMs > this.nowMs) this.soonestMs = Math.min(this.soonestMs, atMs)
+      else {
+        this.keys.delete(key)
+        this.expiries.delete(key)
+      }
     }
+  }
+
+  private expireAt(key: string, atMs: number): void {
+    this.expiries.set(key, atMs)
+    this.soonestMs = Math.min(this.soonestMs, atMs)
   }
 
   /** Applies one write. */
@@ -88,7 +113,7 @@ export class KeySpace {
       case 'SET':
         assert(args.length === 3 && args[1] === 'PXAT', 'SET without PXAT')
         this.keys.set(key, { type: 'string', bytes: args[0]! })
-        this.expiries.set(key, Number(args[2]))
+        this.expireAt(key, Number(args[2]))
         return
       case 'UNLINK':
         this.keys.delete(key)
@@ -96,7 +121,7 @@ export class KeySpace {
         return
       case 'PEXPIREAT':
         assert(this.keys.has(key), `PEXPIREAT of a key that is not there: ${key}`)
-        this.expiries.set(key, Number(args[0]))
+        this.expireAt(key, Number(args[0]))
         return
       case 'XADD':
         this.append(key, texts)
@@ -104,8 +129,7 @@ export class KeySpace {
       case 'XTRIM': {
         assert(args[0] === 'MINID', 'XTRIM without MINID')
         const value = this.keys.get(key)
-        const min = sortableEntryId(texts[1]!)
-        if (value?.type === 'stream') value.entries = value.entries.filter(({ id }) => sortableEntryId(id) >= min)
+        if (value?.type === 'stream') value.entries = value.entries.slice(placeIn(value.entries, texts[1]!, false))
         return
       }
       case 'ZADD': {
@@ -144,4 +168,21 @@ export class KeySpace {
     assert.equal(value.type, type, `${key} holds another type`)
     return value as Value & { type: Type }
   }
+}
+
+function wholeId(id: string, half: string): string {
+  return id.includes('-') ? id : `${id}-${half}`
+}
+
+/** How many entries are below an id; with `isAfter` up to it. Ids rise, so a few are compared. */
+function placeIn(entries: readonly Entry[], id: string, isAfter: boolean): number {
+  const bound = sortableEntryId(id)
+  let [low, high] = [0, entries.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const place = sortableEntryId((entries[middle] as Entry).id)
+    if (place < bound || (isAfter && place === bound)) low = middle + 1
+    else high = middle
+  }
+  return low
 }

@@ -25,7 +25,7 @@ import type {
   States,
 } from '../../../cluster/behaviour.ts'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
-import { type IdMaker, makeIds, sortableEntryId } from '../../../cluster/id.ts'
+import { type IdMaker, makeIds } from '../../../cluster/id.ts'
 import { claimsKey, countersKey, shardTag } from '../../../cluster/keyspace.ts'
 import { BEHAVIOURS } from '../../../src/actors/behaviours.ts'
 import { KeySpace } from './key-space.ts'
@@ -283,12 +283,7 @@ class Turn {
       },
       range: (fact) => {
         check(fact)
-        const from = fact.from === '-' ? '' : bound(fact.from, '0')
-        const to = fact.to === '+' ? '~' : bound(fact.to, '18446744073709551615')
-        const inside = world
-          .stream(fact.key)
-          .filter(({ id }) => sortableEntryId(id) >= from && sortableEntryId(id) <= to)
-        return inside.slice(0, fact.count)
+        return world.range(fact.key, fact.from, fact.to).slice(0, fact.count)
       },
       sorted: (fact) => {
         check(fact)
@@ -313,10 +308,6 @@ class Turn {
 function factNames(fact: Fact): string[] {
   if (fact.read === 'fields') return fact.fields.map((field) => `field ${fact.key} ${field}`)
   return [JSON.stringify(fact)]
-}
-
-function bound(id: string, low: string): string {
-  return sortableEntryId(id.includes('-') ? id : `${id}-${low}`)
 }
 
 function refName({ kind, id }: Ref): string {

@@ -1,7 +1,6 @@
 /** world-reader - reads of views over a key space in memory, answered as a store would. */
 
 import type { Entry, FactValue, ViewFact } from '../../../cluster/behaviour.ts'
-import { sortableEntryId } from '../../../cluster/id.ts'
 import { makeReader, type Reader } from '../../../src/views/key.ts'
 import type { World } from './turn.ts'
 
@@ -27,9 +26,9 @@ function answer(world: World, fact: ViewFact): FactValue {
     case 'hash':
       return world.hash(key)
     case 'range':
-      return between(world.stream(key), fact.from, fact.to).slice(0, fact.count)
+      return world.range(key, fact.from, fact.to).slice(0, fact.count)
     case 'newest':
-      return between(world.stream(key), fact.from, fact.to).reverse().slice(0, fact.count)
+      return world.range(key, fact.from, fact.to).toReversed().slice(0, fact.count)
     case 'last': {
       // An entity's key is its name after the shard's tag.
       const state = world.states.get(key.slice(key.indexOf(':') + 1))
@@ -46,28 +45,4 @@ function answer(world: World, fact: ViewFact): FactValue {
     case 'value':
       return world.string(key) as string | null
   }
-}
-
-/** Of entries that were read before, because many reads cover all of them. */
-const places = new WeakMap<Entry, string>()
-
-function placeOf(entry: Entry): string {
-  const known = places.get(entry)
-  if (known !== undefined) return known
-  const place = sortableEntryId(entry.id)
-  places.set(entry, place)
-  return place
-}
-
-function between(entries: readonly Entry[], from: string, to: string): Entry[] {
-  const isAbove = from.startsWith('(')
-  const start = isAbove ? from.slice(1) : from
-  const low = start === '-' ? '' : sortableEntryId(start.includes('-') ? start : `${start}-0`)
-  const isOpen = to.startsWith('(')
-  const bound = isOpen ? to.slice(1) : to
-  const high = bound === '+' ? '~' : sortableEntryId(bound.includes('-') ? bound : `${bound}-99999999999999999999`)
-  return entries.filter((entry) => {
-    const place = placeOf(entry)
-    return (isAbove ? place > low : place >= low) && (isOpen ? place < high : place <= high)
-  })
 }
