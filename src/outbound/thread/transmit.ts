@@ -164,22 +164,25 @@ class Tour {
   /** Visits the servers' addresses in their order. True when the attempt has ended. */
   private async visitAll(): Promise<boolean> {
     const { deps, seen } = this
-    for (const host of this.job.way.hosts) {
-      const beganMs = deps.nowMs()
-      const { addresses, isDual, hasFailed } = await hostAddresses(deps.resolver, host, this.families())
-      this.lookupMs += deps.nowMs() - beganMs
-      if (hasFailed) seen.failures += 1
-      const dane = addresses.length === 0 ? undefined : await this.findDane(host)
-      if (dane === 'failed') continue
-      for (const address of addresses) {
-        const place = { host, address, isDual, dane }
-        if (!this.mayConnect(address)) seen.private += 1
-        else if ((deps.shunned.get(this.shunKey(address)) ?? 0) > deps.nowMs()) this.shunned.push(place)
+    for (const host of this.job.way.hosts)
+      for (const place of await this.findPlaces(host)) {
+        if (!this.mayConnect(place.address)) seen.private += 1
+        else if ((deps.shunned.get(this.shunKey(place.address)) ?? 0) > deps.nowMs()) this.shunned.push(place)
         else if (this.isOver()) break
         else if (await this.visit(place)) return true
       }
-    }
     return false
+  }
+
+  /** The addresses of a server; none if its TLSA records cannot be looked up. */
+  private async findPlaces(host: string): Promise<readonly Place[]> {
+    const { deps, seen } = this
+    const beganMs = deps.nowMs()
+    const { addresses, isDual, hasFailed } = await hostAddresses(deps.resolver, host, this.families())
+    this.lookupMs += deps.nowMs() - beganMs
+    if (hasFailed) seen.failures += 1
+    const dane = addresses.length === 0 ? undefined : await this.findDane(host)
+    return dane === 'failed' ? [] : addresses.map((address) => ({ host, address, isDual, dane }))
   }
 
   /** The demand of the host's TLSA records. If they cannot be looked up, the host is not used (RFC 7672 2.2). */
