@@ -18,14 +18,16 @@ import { BrokenObject } from '../content/framing.ts'
 import { openJoined } from '../content/joined.ts'
 import { makeMailKey } from '../content/mail-key.ts'
 import { fillListed, UNFILLED_LINK } from '../mail/compose/listed.ts'
+import { monotonicMs } from '../process/fence.ts'
 import type { OwnContent } from '../state/broadcast/content.ts'
 import { attachmentPart, BODY_PART, RAW_PART } from '../state/message/content-part.ts'
 import type { Head, HeadAttachment, StoredContent } from '../state/message/head.ts'
 import { packName } from '../state/message/packed.ts'
 import { type OutgoingPart, outgoingName } from '../state/object-name.ts'
 import { openMailKey, type SealingRing } from '../state/ring/sealing.ts'
-import { type Body, type ContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
-import { type ListedContents, parseListed } from './listed.ts'
+import { type Body, type ContentStore, makeContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
+import { type ListedContents, makeListedContents, parseListed } from './listed.ts'
+import type { Nodes } from './nodes.ts'
 
 /** Total size of a message from which on content goes to the content store. */
 export const STORED_BYTES_MIN = 64 * 1024
@@ -41,6 +43,15 @@ export interface OutgoingStore {
   readonly ring: SealingRing
   /** The shared content of messages of broadcasts. */
   readonly listed: ListedContents
+}
+
+/** Opens it. Takes the rest of where content may be. */
+export function openOutgoing(
+  nodes: Nodes,
+  { contents, ring }: Pick<OutgoingStore, 'contents' | 'ring'>,
+): OutgoingStore {
+  const redis = makeContentStore(nodes)
+  return { redis, contents, ring, listed: makeListedContents(redis, monotonicMs) }
 }
 
 /** A message's content, divided. */

@@ -13,11 +13,13 @@ import { makePostLane, type PostDeps, Standings } from './perform.ts'
 import type { Poster } from './post.ts'
 import { type OpenRaw, RawEmails } from './raw-email.ts'
 import { makeWebhookSecrets, type WebhookSecrets } from './secrets.ts'
+import { makeWebhookStats, type WebhookStats, type WebhookStatsDeps } from './webhook-stats.ts'
 
 export interface WebhookRoom {
   readonly secrets: WebhookSecrets
   readonly readEvent: EventReader
-  readonly standings: Standings
+  /** Makes the reader of the figures of waiting deliveries. */
+  figures(deps: Omit<WebhookStatsDeps, 'standingOf'>): WebhookStats
   /** The family of the lanes of webhooks. `nowMs` is the store's time. */
   lane(deps: LaneDeps): LaneType
   /** Ends the connections. */
@@ -63,7 +65,7 @@ export function makeWebhookRoom(input: WebhookRoomInput): WebhookRoom {
   return {
     secrets,
     readEvent,
-    standings,
+    figures: (deps) => makeWebhookStats({ ...deps, standingOf: (lane) => standings.of(lane) }),
     lane: (deps) => makePostLane({ read, readEvent, openPoster, secrets, rawEmails, metrics, standings, ...deps }),
     async close() {
       await (await poster)?.close()

@@ -67,6 +67,7 @@ type Choice = { readonly source: Source; readonly unit: Unit } | { readonly why:
 /** Makes the attempt. */
 export async function attemptByPool(deps: FailoverDeps, attempt: PoolAttempt): Promise<MailOutcome> {
   const here = attempt.pool.members.filter(({ source }) => attempt.isHere(source))
+  if (here.length === 0) return waiting(deps, attempt, NOT_HERE)
   const tried = new Set<Source>()
   const unreached: Source[] = []
   let last: MailOutcome | null = null
@@ -75,13 +76,13 @@ export async function attemptByPool(deps: FailoverDeps, attempt: PoolAttempt): P
     const choice = await choose(deps, attempt, open)
     if ('why' in choice) {
       if (last !== null) break
-      return waiting(deps, attempt, here.length === 0 ? NOT_HERE : choice)
+      return waiting(deps, attempt, choice)
     }
     const { source } = choice
     tried.add(source)
     const outcome = await sendWith(deps, attempt, choice)
     if (!isElsewhere(outcome)) {
-      if (outcome.contact === 'answered') for (const one of unreached) rest(deps, attempt, one, 'it could not connect')
+      if (outcome.contact === 'answered') restAll(deps, attempt, unreached)
       return outcome
     }
     if (isUnreached(outcome)) unreached.push(source)
@@ -90,6 +91,11 @@ export async function attemptByPool(deps: FailoverDeps, attempt: PoolAttempt): P
   }
   const isSpare = here.some(({ source }) => !tried.has(source) && source.fault === null)
   return closing(last as MailOutcome, isSpare)
+}
+
+/** A site that answers another source is up, so these sources cannot reach it. */
+function restAll(deps: FailoverDeps, attempt: PoolAttempt, unreached: readonly Source[]): void {
+  for (const source of unreached) rest(deps, attempt, source, 'it could not connect')
 }
 
 const NOT_HERE = { why: 'this machine has none of the addresses of the pool', untilMs: 0 }

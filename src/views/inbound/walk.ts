@@ -63,8 +63,6 @@ export interface WalkBounds {
   readonly postingsMax: number
 }
 
-const NO_ROWS: RowsBelow = { rows: [], lowest: null }
-
 /** The result of one round. */
 export interface ReceivedRound {
   /** Newest first. */
@@ -145,6 +143,30 @@ function bucketOf({ shard, serverId, sender, plusHash }: ReceivedWalk, segment: 
   return sender === null ? null : bucketOfSender(place, sender)
 }
 
+/** What one read finds: entries of the log while it has any, then packed rows. `lowest` is null at their end. */
+interface LoggedStep {
+  readonly entries: readonly Entry[]
+  readonly rows: RowsBelow['rows']
+  readonly lowest: string | null
+  readonly isInLog: boolean
+}
+
+async function readLogged(
+  read: Reader,
+  place: { readonly shard: number; readonly serverId: string; readonly segment: string },
+  { isInLog, ...range }: { isInLog: boolean; from: string; to: string; count: number },
+): Promise<LoggedStep | null> {
+  const key = receivedKey(place.shard, place.serverId, place.segment)
+  const seen = isInLog ? await read(place.shard, [{ read: 'newest', key, ...range }] as const) : [[]]
+  if (seen === null) return null
+  const entries: readonly Entry[] = seen[0] ?? []
+  const last = entries.at(-1)?.id ?? null
+  if (entries.length === range.count) return { entries, rows: [], lowest: last, isInLog: true }
+  const to = last === null ? range.to : `(${last}`
+  const packed = await readRowsBelow(read, place, { from: range.from, to, count: range.count - entries.length })
+  return packed && { entries, ...packed, isInLog: false }
+}
+
 async function* logRounds(
   read: Reader,
   { shard, serverId, from, to: first }: ReceivedWalk,
@@ -152,34 +174,24 @@ async function* logRounds(
 ): AsyncGenerator<ReceivedRound | null, void, void> {
   const { segment, isLast } = stretch
   const place = { shard, serverId, segment }
-  const key = receivedKey(shard, serverId, segment)
   for (let to = first, isInLog = true; ; ) {
     const most = progress.rounds === 0 ? ENTRIES_FIRST : ENTRIES_MAX
     const count = Math.min(most, progress.lookedAtMax - progress.looked)
-    const seen: readonly [readonly Entry[]] | null = isInLog
-      ? await read(shard, [{ read: 'newest', key, from, to, count }])
-      : [[]]
-    const entries: readonly Entry[] = seen?.[0] ?? []
-    const last = entries.at(-1)?.id
-    isInLog = entries.length === count
-    const below = last === undefined ? to : `(${last}`
-    const packed =
-      seen === null || isInLog
-        ? NO_ROWS
-        : await readRowsBelow(read, place, { from, to: below, count: count - entries.length })
-    if (seen === null || packed === null) {
+    const step = await readLogged(read, place, { isInLog, from, to, count })
+    if (step === null) {
       yield null
       return
     }
-    const lowest = isInLog ? (last ?? null) : packed.lowest
+    const { entries, rows, lowest } = step
     yield {
-      logged: [...loggedIn(entries, place), ...loggedInRows(packed.rows, place)],
-      looked: entries.length + packed.rows.length,
+      logged: [...loggedIn(entries, place), ...loggedInRows(rows, place)],
+      looked: entries.length + rows.length,
       last: lowest === null ? beginningOf(shard, stretch) : idOfEntry(lowest, shard),
       isEnd: lowest === null && isLast,
     }
     if (lowest === null) return
     to = `(${lowest}`
+    isInLog = step.isInLog
   }
 }
 
