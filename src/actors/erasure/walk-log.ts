@@ -1,6 +1,6 @@
 /**
  * walk-log - the sent messages of a server, segment by segment. Messages to the person are found by postings, and
- * those from the person in the whole log.
+ * those from the person in the whole log. A sealed segment is rewritten if its filter may hold the person.
  *
  * The head of each message is emptied and all content removed. The person's own recipient loses the replies of
  * servers; if pending, it ends as cancelled without an event, and the others of the message, which no longer has
@@ -19,6 +19,7 @@ import { entryIdAfter, entryIdOf, idOfEntry, msOf, shortId } from '../../../clus
 import { type ErasureWalk, type WalkPlace, withTold } from '../../state/erasure.ts'
 import { byPersonKey, segmentsKey } from '../../state/keys.ts'
 import { type LogEntry, parseLogEntry } from '../../state/message/log-entry.ts'
+import { mayBeOf } from '../../state/message/person-filter.ts'
 import { bucketOfPosting, postsPerson } from '../../state/message/posting.ts'
 import { MessageRows } from '../../state/message/row.ts'
 import { coldDue } from '../../state/message/sealed.ts'
@@ -36,8 +37,8 @@ const STEP_MESSAGES = 200
 /** Entries that one step reads from a posting's bucket, and from a log. */
 const POSTINGS_LOOKED_AT = 250
 const ENTRIES_LOOKED_AT = 250
-/** Sealed segments whose rewrites one step orders. */
-const SEALED_AT_ONCE = 50
+/** Sealed segments that one step asks for the person; the filter of a full one has some 70 KB. */
+const SEALED_AT_ONCE = 20
 /**
  * Recipients of one step, without those of its first message, because each has a status, and one that fails is
  * announced.
@@ -91,11 +92,20 @@ function nextSegment(step: ServerStep): StepResult {
     const [segment, segmentMs] = first
     return { kind: 'stepped', place: { ...place, segment, segmentMs, after: '' } }
   }
+  const filters = rows.slice(0, sealed.length).map((one) => one.filterFact())
+  if (!filters.every((one) => facts.has(one))) return { kind: 'need', facts: filters }
+  const holding = sealed.filter((_, at) => mayHoldPerson(step, rows[at] as MessageRows))
   return eraseSealed(
     step,
-    sealed.map(([segment]) => segment),
+    holding.map(([segment]) => segment),
     { ...place, segmentMs: last[1] },
   )
+}
+
+/** Whether a sealed segment may name the person, by its filter. */
+function mayHoldPerson({ walk, facts }: ServerStep, rows: MessageRows): boolean {
+  const blocks = rows.sealed(facts)?.filterBlocks ?? 0
+  return blocks === 0 || mayBeOf(facts.value(rows.filterFact().key), walk.number, blocks)
 }
 
 /** Orders the rewrites of sealed segments; the walk waits for them before its last phase. */

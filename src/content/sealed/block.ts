@@ -7,7 +7,7 @@
  */
 
 import { promisify } from 'node:util'
-import { deflateRaw, inflateRawSync } from 'node:zlib'
+import { deflateRaw, inflateRaw, inflateRawSync } from 'node:zlib'
 import { BrokenObject } from '../framing.ts'
 
 /** Messages of one block: fewer pack worse, of more each read costs more. */
@@ -17,6 +17,7 @@ const TEXT_BYTES_MAX = 64 * 1024 * 1024
 const LEVEL = 6
 const BREAK = '\n'
 const deflate = promisify<string, object, Buffer>(deflateRaw)
+const inflateInPool = promisify<Uint8Array, object, Buffer>(inflateRaw)
 
 /** A message in its Redis form, with the texts of its log entry, its head, and its recipients' statuses. */
 export interface SealedMessage {
@@ -44,14 +45,18 @@ export function packBlock(text: string): Promise<Buffer> {
   return deflate(text, { level: LEVEL })
 }
 
-/** The text of a packed block. Throws BrokenObject. */
-export function inflateBlock(bytes: Uint8Array): Buffer {
-  return inflate(bytes, TEXT_BYTES_MAX)
+/** The text of a packed block, inflated in a thread of the pool. Throws BrokenObject. */
+export async function inflateBlock(bytes: Uint8Array): Promise<Buffer> {
+  try {
+    return await inflateInPool(bytes, { maxOutputLength: TEXT_BYTES_MAX })
+  } catch (error) {
+    throw cannotInflate(error)
+  }
 }
 
 /** Opens the result of `packBlock`. Throws BrokenObject for anything else. */
-export function openBlock(bytes: Uint8Array): SealedMessage[] {
-  const lines = inflateBlock(bytes).toString().split(BREAK)
+export async function openBlock(bytes: Uint8Array): Promise<SealedMessage[]> {
+  const lines = (await inflateBlock(bytes)).toString().split(BREAK)
   const ids = lines[0] === '' ? [] : (lines[0] ?? '').split(' ')
   const counts = lines[1] === '' ? [] : (lines[1] ?? '').split(' ').map(Number)
   const statuses = counts.reduce((sum, count) => sum + count, 0)
@@ -71,6 +76,10 @@ export function inflate(bytes: Uint8Array, bytesMax: number): Buffer {
   try {
     return inflateRawSync(bytes, { maxOutputLength: bytesMax })
   } catch (error) {
-    throw new BrokenObject(`A part of a segment cannot be inflated: ${(error as Error).message}`)
+    throw cannotInflate(error)
   }
+}
+
+function cannotInflate(error: unknown): BrokenObject {
+  return new BrokenObject(`A part of a segment cannot be inflated: ${(error as Error).message}`)
 }

@@ -156,7 +156,7 @@ export class SealedSegment {
     const known = this.#caches.blocks.get(name)
     if (known !== undefined) return known
     const { place, rows, bytes } = await this.#packedBlock(number)
-    const opened = this.#guard(() => openBlock(bytes))
+    const opened = await this.#opened(openBlock(bytes))
     if (opened.length !== rows) throw new SegmentFailure('broken', 'A block holds another number of messages')
     const placed = opened.map(({ entryId, log, head, statuses }, index): PlacedMessage => {
       return { entryId, log, head, statuses, place: place + index }
@@ -171,7 +171,7 @@ export class SealedSegment {
   /** The text of one block, as it was before it was packed. */
   async blockText(number: number): Promise<Buffer> {
     const { bytes } = await this.#packedBlock(number)
-    return this.#guard(() => inflateBlock(bytes))
+    return this.#opened(inflateBlock(bytes))
   }
 
   async #packedBlock(number: number): Promise<{ place: number; rows: number; bytes: Buffer }> {
@@ -225,9 +225,21 @@ export class SealedSegment {
     try {
       return act()
     } catch (error) {
-      if (!(error instanceof BrokenObject)) throw error
-      throw new SegmentFailure('broken', `${this.#name}: ${error.message}`)
+      throw this.#failureOf(error)
     }
+  }
+
+  async #opened<Result>(opening: Promise<Result>): Promise<Result> {
+    try {
+      return await opening
+    } catch (error) {
+      throw this.#failureOf(error)
+    }
+  }
+
+  #failureOf(error: unknown): unknown {
+    if (!(error instanceof BrokenObject)) return error
+    return new SegmentFailure('broken', `${this.#name}: ${error.message}`)
   }
 }
 

@@ -12,7 +12,7 @@
 
 import type { Fact, FactOf, Facts, HashFields, Op } from '../../../cluster/behaviour.ts'
 import { entryIdOf, shortId } from '../../../cluster/id.ts'
-import { headKey, logKey, recalledKey, sealedKey, statusKey } from '../keys.ts'
+import { headKey, logKey, recalledKey, sealedKey, sealedPersonsKey, statusKey } from '../keys.ts'
 import type { AttemptItem } from './item.ts'
 import { LOG_FIELD, type LogEntry, parseLogEntry, unpackLogEntry } from './log-entry.ts'
 import { packSealed, type SealedRow, unpackSealed } from './sealed.ts'
@@ -35,11 +35,13 @@ export class MessageRows {
   readonly #status: string
   readonly #recalled: string
   readonly #sealed: string
+  readonly #filter: string
   readonly #segment: string
 
   constructor(shard: number, { serverId, segment }: Pick<AttemptItem, 'serverId' | 'segment'>) {
     this.#recalled = recalledKey(shard, serverId, segment)
     this.#sealed = sealedKey(shard, serverId)
+    this.#filter = sealedPersonsKey(shard, serverId, segment)
     this.#segment = segment
     this.#log = logKey(shard, serverId, segment)
     this.#head = headKey(shard, serverId, segment)
@@ -127,6 +129,11 @@ export class MessageRows {
   /** The read of the segment's row in `sealed`. */
   sealedFact(): FieldsFact {
     return { read: 'fields', key: this.#sealed, fields: [this.#segment] }
+  }
+
+  /** The read of the segment's filter of persons. */
+  filterFact(): FactOf<'value'> {
+    return { read: 'value', key: this.#filter }
   }
 
   /** The segment's row in `sealed`, if it was read; null if the segment is in Redis. */

@@ -29,7 +29,7 @@ const SUMMED = new Set(
   (
     'head status log person suppressed idempotency received received-state received-head received-blocks ' +
     'received-postings delivery blocks counters account server stream domain webhook broadcast erasure bodies ' +
-    'content'
+    'content sealed-persons'
   ).split(' '),
 )
 

@@ -1,6 +1,8 @@
 /** erase - an erasure reaches every sealed segment, counts each message once, and leaves no data of the person. */
 import t, { type Test } from 'tap'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
+import { sealedPersonsKey } from '../../../src/state/keys.ts'
+import { makeFilter } from '../../../src/state/message/person-filter.ts'
 import { readStoredMessage } from '../../../src/views/message/message.ts'
 import { complain, DAY_MS, dropPacks, makeSetting, ownerOf, PEOPLE } from '../../support/world/cold-mail.ts'
 import { deliverAll, mailTo, order, stateOf, stepOnce, textsOf, walkOf } from '../../support/world/erasure.ts'
@@ -45,6 +47,34 @@ t.test('every sealed segment is written again without the person, and no row nam
     recipients: [{ status: 'delivered', events: [{ response: null }] }],
   })
   t.match(await read(3), { head: { subject: 'Order 3' }, recipients: [{ events: [{ response: /ok/ }] }] })
+})
+
+t.test('a segment whose filter does not hold the person is not opened, and one with a damaged filter is', async (t) => {
+  const { world, tenant, cold } = makeSetting(t)
+  const { serverId } = tenant.live
+  world.fireTimers()
+  await cold.settle()
+  const sealed = cold.segmentsOf(serverId).filter((name) => cold.row(serverId, name) !== null)
+  const generations = () => sealed.map((name) => cold.row(serverId, name)?.generation ?? 0)
+  const setFilter = (name: string, change: (filter: string) => string): void => {
+    const filter = makeFilter([], cold.row(serverId, name)?.filterBlocks).text
+    const key = sealedPersonsKey(world.shard, serverId, name)
+    world.apply({ key, write: 'SET', args: [change(filter), 'PXAT', String(world.nowMs + DAY_MS)] })
+  }
+  const [first = '', second = ''] = sealed
+  setFilter(first, (filter) => filter)
+  setFilter(second, (filter) => `B${filter.slice(1)}`)
+  const before = generations()
+  const erasureId = order(world, tenant, VICTIM)
+  world.fireTimers()
+  t.equal(walkOf(world, erasureId)?.looks, sealed.length - 1)
+  await cold.settle()
+  world.fireTimers()
+  t.ok(stateOf(world, erasureId).completedAtMs)
+  t.same(
+    generations(),
+    before.map((one, at) => one + (at === 0 ? 0 : 1)),
+  )
 })
 
 t.test('a replaced object is removed once no backup can name it', async (t) => {

@@ -1,10 +1,13 @@
 /**
- * filter - a blocked Bloom filter of the persons of a sealed segment: whether it is worth opening.
+ * person-filter - a blocked Bloom filter of the persons of a sealed segment: whether it is worth opening.
  *
  * A person's bits are in one block of 256 bits, so that one read of 44 characters is enough. With 10 bits a person one
  * answer in a hundred is a false yes; there is no false no. The filter is text (base64, block by block), because the
- * store's reads are texts.
+ * store's reads are texts. Behind its blocks it has a sum: an erasure reads it whole, and relies on a no only if the
+ * sum is right.
  */
+
+import { unlessDamaged, withoutSum, withSum } from '../../../cluster/sum.ts'
 
 const BLOCK_BYTES = 32
 const BLOCK_BITS = BLOCK_BYTES * 8
@@ -28,7 +31,7 @@ export function makeFilter(
   let text = ''
   for (let block = 0; block < blocks; block += 1)
     text += bytes.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES).toString('base64')
-  return { text, blocks }
+  return { text: withSum(text), blocks }
 }
 
 /** The block and the bits of a number. */
@@ -50,6 +53,15 @@ export function mayHold(text: string, number: number, blocks: number): boolean {
   if (text.length !== FILTER_BLOCK_CHARS) return true
   const bytes = Buffer.from(text, 'base64')
   return placeInFilter(number, blocks).bits.every((bit) => ((bytes[bit >> 3] ?? 0) >> (bit & 7)) % 2 === 1)
+}
+
+/** Whether a segment may hold a number, by its whole filter. One that is missing or damaged may hold every number. */
+export function mayBeOf(filter: string | null, number: number, blocks: number): boolean {
+  const text = filter && unlessDamaged(() => withoutSum(filter, 'sealed-persons'))
+  // A filter of an earlier version has no sum.
+  if (!text || text === filter) return true
+  const start = placeInFilter(number, blocks).block * FILTER_BLOCK_CHARS
+  return mayHold(text.slice(start, start + FILTER_BLOCK_CHARS), number, blocks)
 }
 
 /** The finalizer of MurmurHash3 (Appleby): every bit of the input changes half of the output. */
