@@ -258,6 +258,10 @@ export const STATS_ROWS_MAX = 10_000
 /** Spec stats.groups: names of a kind that a server and day have besides the rest. */
 export const GROUP_SITES_MAX = 30
 export const GROUP_CLASSES_MAX = 20
+export const GROUP_TAGS_MAX = 50
+/** Spec stats.groups: messages read to name one tag, and all tags of an answer. */
+export const TAG_LOOKED_AT_MAX = 1_000
+export const TAGS_LOOKED_AT_MAX = 10_000
 /** Spec stats.groups: days for which groups are kept by the hour. */
 export const GROUP_HOURS_DAYS = 8
 /** Spec stats.groups: deliveries without which there are no percentiles. */

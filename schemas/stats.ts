@@ -14,7 +14,7 @@ const COUNT = { type: 'integer', minimum: 0 } as const
 /** Lengths of time that figures are added up over; `total` is the whole period. */
 const STATS_BY = ['hour', 'day', 'total'] as const
 /** Spec stats.groups */
-const STATS_GROUPS = ['site', 'class', 'stream'] as const
+const STATS_GROUPS = ['site', 'class', 'stream', 'tag'] as const
 
 /** Query of GET /v1/stats. */
 export const STATS_QUERY = {
@@ -24,7 +24,7 @@ export const STATS_QUERY = {
     to: INSTANT,
     by: { enum: STATS_BY, default: 'day' },
     streamId: UUID,
-    groupBy: { enum: STATS_GROUPS, description: 'Counts by receiving site, class or stream in `groups`' },
+    groupBy: { enum: STATS_GROUPS, description: 'Counts by receiving site, class, stream or tag in `groups`' },
   },
   additionalProperties: false,
 } as const
@@ -46,7 +46,11 @@ export const STATS_ENTRY = strictObject({
 /** Outcomes of one group in one hour, day or period: each event is counted at its own time. */
 export const STATS_GROUP = strictObject({
   at: INSTANT,
-  group: { type: 'string', description: 'Site, class or stream id; `other` for all beyond the bounds' },
+  group: {
+    type: ['string', 'null'],
+    description: 'Site, class, stream id or tag; null for tags that no message of the log names any more',
+  },
+  other: { type: 'boolean', description: 'Sum of all groups beyond the bounds, whose `group` is `other`' },
   delivered: COUNT,
   deferred: COUNT,
   hardBounced: COUNT,

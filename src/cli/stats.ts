@@ -25,11 +25,10 @@ export function addStatsCommands(program: Command, ended: Ended): void {
     .addOption(new Option('--by <unit>', 'length of a period').choices(['hour', 'day', 'total']).default('day'))
     .option('--stream <id>', 'only this stream')
     .addOption(
-      new Option('--group-by <kind>', 'outcomes by receiving site, class of bounces and deferrals, or stream').choices([
-        'site',
-        'class',
-        'stream',
-      ]),
+      new Option(
+        '--group-by <kind>',
+        'outcomes by receiving site, class of bounces and deferrals, stream or tag',
+      ).choices(['site', 'class', 'stream', 'tag']),
     )
     .action(async (options) => ended(await showStats(options)))
 }
@@ -72,9 +71,9 @@ async function showStats(options: StatsOptions): Promise<number> {
 }
 
 function formatGroups(groups: Stats['groups'], { by, groupBy }: { by: string; groupBy: string }): string {
-  const rows = groups.map(({ at, group, handOver, ...counts }) => [
+  const rows = groups.map(({ at, group, other: _, handOver, ...counts }) => [
     by === 'hour' ? at.slice(0, 16) : at.slice(0, 10),
-    group,
+    group ?? '(no name)',
     String(counts.delivered),
     String(counts.deferred),
     String(counts.hardBounced),

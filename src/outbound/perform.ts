@@ -141,8 +141,7 @@ async function endScheduled(deps: LaneDeps, job: AttemptJob, signal: AbortSignal
   const { message, recipient } = job
   if (!message.isScheduled) return null
   const hmac = deps.addressHmac(message.accountId, recipient.address)
-  if (await readPatiently(() => isSuppressed(deps.read, message, hmac), signal))
-    return suppressedOutcome(message.streamId)
+  if (await readPatiently(() => isSuppressed(deps.read, message, hmac), signal)) return suppressedOutcome(message)
   const deferred = deferUnverified(job)
   return deferred === null ? null : makeReporter(deps, job)(deferred)
 }
@@ -159,10 +158,15 @@ type Report = (
 
 /** Makes the report of a job's attempt, without the address. */
 function makeReporter({ addressHmac }: LaneDeps, { message, recipient: { address } }: AttemptJob): Report {
-  const { accountId, streamId } = message
+  const { accountId, streamId, tagHash } = message
   const hmac = () => addressHmac(accountId, address)
   return (outcome, rest = {}) =>
-    reportOutcome(outcome, { address, streamId, hmac, sizeBytes: outcome.sizeBytes, retryAfterMs: null, ...rest })
+    reportOutcome(outcome, {
+      ...{ address, streamId, tagHash, hmac },
+      sizeBytes: outcome.sizeBytes,
+      retryAfterMs: null,
+      ...rest,
+    })
 }
 
 /** When a returned attempt is made again. */

@@ -43,7 +43,7 @@ export async function isSuppressed(
 }
 
 /** The end of a recipient whose address is on the stream's list. */
-export function suppressedOutcome(streamId: string): AttemptOutcome {
+export function suppressedOutcome({ streamId, tagHash }: AttemptJob['message']): AttemptOutcome {
   return {
     result: 'bounced',
     code: null,
@@ -56,6 +56,7 @@ export function suppressedOutcome(streamId: string): AttemptOutcome {
     retryAfterMs: null,
     hmac: null,
     streamId,
+    ...(tagHash !== null && { tagHash }),
     uncounted: true,
     suppressed: true,
   }

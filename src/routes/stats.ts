@@ -7,31 +7,39 @@
 import type { StatsBy, StatsGroupBy } from '../../schemas/stats.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { refusalReply } from '../http/respond.ts'
-import type { Reader } from '../views/key.ts'
+import type { Scans } from '../http/scans.ts'
+import type { SearchDeps } from '../views/message/search.ts'
 import { readRequest, searchRequests } from '../views/requests.ts'
 import { readGroups } from '../views/stats/read-groups.ts'
 import { readStats } from '../views/stats/read-stats.ts'
 import type { SpanQuery } from '../views/stats/span.ts'
 
 /** Dependencies of the routes. */
-export interface StatsDeps {
-  readonly read: Reader
-  /** The store's time in ms. */
-  readonly nowMs: () => number
+export interface StatsDeps extends SearchDeps {
+  readonly scans: Scans
 }
 
 const ONE_QUESTION = { path: 'streamId', message: 'Must be left out with groupBy' }
 
-/** GET /v1/stats */
-export function makeReadStats({ read, nowMs }: StatsDeps): HandlerOf<'readStats'> {
+/** GET /v1/stats. Counts by tag are a search too, because the names of tags come from the log. */
+export function makeReadStats(deps: StatsDeps): HandlerOf<'readStats'> {
+  const count = readingStats(deps)
+  const search = deps.scans.limit(readingStats, deps)
+  return async (request) => (request.query.groupBy === 'tag' ? search(request) : count(request))
+}
+
+function readingStats(deps: SearchDeps): HandlerOf<'readStats'> {
   return async ({ key, query }) => {
     const { groupBy, streamId = null } = query
     if (groupBy !== undefined && streamId !== null) return refusalReply('invalid_request', { issues: [ONE_QUESTION] })
     const span = queriedSpan(query)
     const seen =
       groupBy === undefined
-        ? await readStats(read, key, { query: { ...span, streamId: streamId?.toLowerCase() ?? null }, nowMs: nowMs() })
-        : await readGroups(read, key, { query: { ...span, groupBy: groupBy as StatsGroupBy }, nowMs: nowMs() })
+        ? await readStats(deps.read, key, {
+            query: { ...span, streamId: streamId?.toLowerCase() ?? null },
+            nowMs: deps.nowMs(),
+          })
+        : await readGroups(deps, key, { ...span, groupBy: groupBy as StatsGroupBy })
     if (typeof seen === 'string') return refusalReply(seen)
     return 'path' in seen ? refusalReply('invalid_request', { issues: [seen] }) : { status: 200, json: seen }
   }

@@ -65,12 +65,36 @@ t.test('stats: each outcome counts as itself, on its stream [stats.count]', asyn
   t.match(shown.json.last24Hours, { delivered: 0, bounced: 0, complained: 0 }, 'test mail is none of the account')
 })
 
+t.test('stats: a tag has a name until the messages with it are erased [stats.groups] [erasure.messages]', async (t) => {
+  const { token } = account
+  const send = (to: string, tag: string) =>
+    service.call('POST /v1/email', {
+      token: testServer.token,
+      body: { from: 'you@simulator.test', to: [to], subject: 'Hello', text: 'x', tag },
+    })
+  t.equal((await send('fine+ada@simulator.test', 'ada')).status, 200)
+  t.equal((await send('bounce+bob@simulator.test', 'other')).status, 200)
+  const groups = async (query = '') => (await stats(`?by=total&groupBy=tag${query}`)).json.groups
+  await until(async () => (await groups()).length === 2, 60_000)
+  const other = { group: 'other', other: false, delivered: 0, hardBounced: 1 }
+  const sorted = async () => (await groups()).sort((one: { delivered: number }) => (one.delivered > 0 ? -1 : 1))
+  t.match(await sorted(), [{ group: 'ada', other: false, delivered: 1 }, other])
+  const body = { address: 'fine+ada@simulator.test' }
+  const { json } = await service.call('POST /v1/erasures', { token, body })
+  await until(
+    async () => (await service.call(`GET /v1/erasures/${json.erasureId}`, { token })).json.status === 'done',
+    60_000,
+  )
+  t.match(await sorted(), [{ group: null, other: false, delivered: 1 }, other], 'the count stays')
+})
+
 t.test('stats: the reasons for a refusal [stats.read]', async (t) => {
   t.equal((await stats('', account.token)).json.error, 'wrong_token_kind')
   t.equal((await stats(`?streamId=${randomUUID()}`)).json.error, 'stream_not_found')
   const issues = async (query: string) => (await stats(query)).json.issues?.map(({ path }: { path: string }) => path)
   t.same(await issues('?by=week'), ['by'])
-  t.same(await issues('?groupBy=tag'), ['groupBy'], 'names of tags would outlive an erasure')
+  t.same(await issues('?groupBy=recipient'), ['groupBy'])
+  t.same(await issues(`?groupBy=tag&streamId=${randomUUID()}`), ['streamId'])
   t.same(await issues(`?groupBy=site&streamId=${randomUUID()}`), ['streamId'], 'one question a call [stats.groups]')
   t.same(await issues('?groupBy=site&by=hour&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z'), ['from'])
   t.same(await issues('?from=yesterday&until=x'), ['from', 'until'])

@@ -17,6 +17,8 @@ export interface AttemptOutcome {
   readonly route?: string
   /** Stream of the message; absent if the reporter does not know it. */
   readonly streamId?: string
+  /** Keyed hash of the message's tag; absent if it has none, or if `streamId` is absent. */
+  readonly tagHash?: string
   /** The message cannot be built, so the recipient fails instead of bouncing. */
   readonly unbuildable: boolean
   /** Size of the message as built; null if it was not built. */
@@ -39,6 +41,7 @@ interface ReportInput {
   readonly address: string
   /** Stream of the message. */
   readonly streamId?: string
+  readonly tagHash?: string | null
   readonly sizeBytes: number | null
   readonly retryAfterMs: number | null
   /** Feedback type of a simulated complaint; absent: none. */
@@ -52,7 +55,7 @@ interface ReportInput {
 /** A performer's report of an attempt, without the recipient's address. */
 export function reportOutcome(
   outcome: Outcome & { readonly route?: AttemptRoute | null },
-  { address, streamId, sizeBytes, retryAfterMs, complaint, clicks, hmac }: ReportInput,
+  { address, streamId, tagHash, sizeBytes, retryAfterMs, complaint, clicks, hmac }: ReportInput,
 ): AttemptOutcome {
   const { result, code, response, classification, hard, expired, phase, route } = outcome
   return {
@@ -67,7 +70,7 @@ export function reportOutcome(
     retryAfterMs,
     hmac: (result === 'bounced' && hard) || complaint !== undefined || clicks ? hmac() : null,
     ...(route && { route: packRoute(route) }),
-    ...(streamId !== undefined && { streamId }),
+    ...(streamId !== undefined && { streamId, ...(tagHash != null && { tagHash }) }),
     ...(complaint !== undefined && { complaint }),
     ...(clicks && { clicks }),
   }

@@ -106,8 +106,8 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const turn = { states, facts, context }
     const listed = suppressTold(turn, { item, told, hmac: body.outcome?.hmac ?? null })
     const announcement = announceMessages(announceOutcome(item, told, state.events.length), turn)
-    const { streamId, classification: deferralClass } = body.outcome ?? {}
-    const figures = figuresAfter(item, { told, before: state.events, streamId, deferralClass }, turn)
+    const { streamId, tagHash, classification: deferralClass } = body.outcome ?? {}
+    const figures = figuresAfter(item, { told, before: state.events, streamId, tagHash, deferralClass }, turn)
     if ('kind' in listed || 'kind' in figures || announcement.kind === 'need')
       return bothNeeds(listed, figures, announcement)
     const events = [...state.events, ...told]

@@ -41,6 +41,8 @@ interface FiguresInput {
   readonly before: readonly StatusEvent[]
   /** Absent if it is unknown, and then it is read. */
   readonly streamId?: string | undefined
+  /** Absent if `streamId` is, or if the message has no tag. */
+  readonly tagHash?: string | undefined
   /** Class of a deferral. */
   readonly deferralClass?: string | null | undefined
 }
@@ -65,13 +67,15 @@ export function figuresAfter(item: AttemptItem, input: FiguresInput, turn: Suppr
       : classifyEvent(event, before)
   const rows = told.flatMap((event) => countedOf(event) ?? []).map(rowOf)
   if (rows.length === 0) return NOTHING
-  const stream = findStream(item, input.streamId, turn)
-  if (stream === null) return NOTHING
-  if (typeof stream !== 'string') return stream
+  const labels = findLabels(item, input, turn)
+  if (labels === null) return NOTHING
+  if ('kind' in labels) return labels
+  const { stream, tagHash } = labels
   const counted = rows.map((figures) => ({ stream, figures }))
   const acceptedAtMs = Math.max(msOf(item.messageId), item.sendAtMs ?? 0)
   const deferralClass = input.deferralClass ?? null
-  const groups = computeGroups({ told, before, stream, test: isTestSegment(item.segment), deferralClass, acceptedAtMs })
+  const test = isTestSegment(item.segment)
+  const groups = computeGroups({ told, before, stream, tagHash, test, deferralClass, acceptedAtMs })
   return written(item.serverId, { counted, groups }, turn)
 }
 
@@ -104,21 +108,30 @@ function written(
   }
 }
 
-/** The stream of a recipient among those of a counter; null if the message has left the log, and is past its age. */
-function findStream(
+/** The groups of a message that its events do not name. */
+interface Labels {
+  /** As in `HourCounters`. */
+  readonly stream: string
+  readonly tagHash: string | null
+}
+
+/** Stream and tag of a message; null if it has left the log, and is past its age. */
+function findLabels(
   item: AttemptItem,
-  told: string | undefined,
+  { streamId, tagHash }: Pick<FiguresInput, 'streamId' | 'tagHash'>,
   { states, facts, context }: SuppressTurn,
-): string | Need | null {
-  const known = item.broadcastStreamId ?? told
-  if (known !== undefined) {
+): Labels | Need | null {
+  const known = (id: string): string => {
     const server = states.get<ServerState | null>(serverRef(item.serverId))
-    return known === server?.defaultStreamId ? DEFAULT_STREAM : shortId(known)
+    return id === server?.defaultStreamId ? DEFAULT_STREAM : shortId(id)
   }
+  if (streamId !== undefined) return { stream: known(streamId), tagHash: tagHash ?? null }
   const rows = new MessageRows(context.shard, item)
   const missing = rows.missingEntry(facts, item.messageId)
   if (missing.length > 0) return { kind: 'need', facts: missing }
   const message = rows.entry(facts, item.messageId)
+  if (item.broadcastStreamId !== null)
+    return { stream: known(item.broadcastStreamId), tagHash: message?.tagHash ?? null }
   if (message === null) return null
-  return message.streamId === null ? DEFAULT_STREAM : shortId(message.streamId)
+  return { stream: message.streamId === null ? DEFAULT_STREAM : shortId(message.streamId), tagHash: message.tagHash }
 }

@@ -312,8 +312,10 @@ export interface StatsEntry {
 export interface StatsGroup {
   /** When it happened */
   at: string
-  /** Site, class or stream id; `other` for all beyond the bounds */
-  group: string
+  /** Site, class, stream id or tag; null for tags that no message of the log names any more */
+  group: string | null
+  /** Sum of all groups beyond the bounds, whose `group` is `other` */
+  other: boolean
   /** Number of delivered recipients */
   delivered: number
   /** Number of deferred attempts */
@@ -344,8 +346,8 @@ export interface StatsQuery {
   by?: 'hour' | 'day' | 'total'
   /** Id of the stream */
   streamId?: string
-  /** Counts by receiving site, class or stream in `groups` */
-  groupBy?: 'site' | 'class' | 'stream'
+  /** Counts by receiving site, class, stream or tag in `groups` */
+  groupBy?: 'site' | 'class' | 'stream' | 'tag'
 }
 
 export interface Stats {

@@ -1,10 +1,11 @@
 /**
- * group-count - the outcomes of a server's mail by receiving site, class and stream in the current hour
+ * group-count - the outcomes of a server's mail by receiving site, class, stream and tag in the current hour
  *
  * Counters `groups:<server>` hold `[hour, {group: row}]`, written by the commits of the outcomes themselves. A
- * group is `s.<site>`, `c.<class>` or `m.<short stream id, or 0 for the default stream>`. A row is the counts in
- * the order of `GROUP_FIGURES`, then pairs of a bucket and a count: how many deliveries took so long from
- * acceptance to hand-over. The bounds of the buckets grow by the square root of two, from 100 ms to 48 hours.
+ * group is `s.<site>`, `c.<class>`, `m.<short stream id, or 0 for the default stream>` or `t.<hash of the tag>`. A tag
+ * is text that may name a person, so only its keyed hash is stored. A row is the counts in the order of
+ * `GROUP_FIGURES`, then pairs of a bucket and a count: how many deliveries took so long from acceptance to hand-over.
+ * The bounds of the buckets grow by the square root of two, from 100 ms to 48 hours.
  *
  * Spec stats.groups
  */
@@ -17,7 +18,7 @@ import { type Counted, type CounterKind, classifyEvent, type Figure, type MailRo
 import type { StatusEvent } from './status.ts'
 
 /** What messages are grouped by, with the letter of each kind. */
-export const GROUP_KINDS = { site: 's', class: 'c', stream: 'm' } as const
+export const GROUP_KINDS = { site: 's', class: 'c', stream: 'm', tag: 't' } as const
 export type GroupKind = keyof typeof GROUP_KINDS
 
 /** The counts of a group, by their place in a row. */
@@ -54,6 +55,8 @@ export interface GroupInput {
   readonly before: readonly StatusEvent[]
   /** As in `HourCounters`. */
   readonly stream: string
+  /** Null for a message without a tag, which is in no group of tags. */
+  readonly tagHash: string | null
   /** The recipient is simulated. */
   readonly test: boolean
   /** Class of a deferral. */
@@ -63,7 +66,7 @@ export interface GroupInput {
 
 /** The rows that events add, by group. */
 export function computeGroups({ told, before, ...of }: GroupInput): Counted[] {
-  const { stream, test, deferralClass, acceptedAtMs } = of
+  const { stream, tagHash, test, deferralClass, acceptedAtMs } = of
   const site = siteOfEvents([...before, ...told], test)
   return told.flatMap((event) => {
     const figure = classifyEvent(event, before)
@@ -77,6 +80,7 @@ export function computeGroups({ told, before, ...of }: GroupInput): Counted[] {
     return [
       { stream: `s.${site}`, figures: timed },
       { stream: `m.${stream}`, figures: timed },
+      ...(tagHash === null ? [] : [{ stream: `t.${tagHash}`, figures: timed }]),
       ...(name === null ? [] : [{ stream: `c.${name}`, figures: counts }]),
     ]
   })

@@ -10,7 +10,7 @@
  */
 
 import type { FactOf, Facts, Op } from '../../../cluster/behaviour.ts'
-import { GROUP_CLASSES_MAX, GROUP_HOURS_DAYS, GROUP_SITES_MAX } from '../../../schemas/limits.ts'
+import { GROUP_CLASSES_MAX, GROUP_HOURS_DAYS, GROUP_SITES_MAX, GROUP_TAGS_MAX } from '../../../schemas/limits.ts'
 import { STATS_MONTHS } from '../age.ts'
 import { computeMonth, DAY_MS, dayName, HOUR_MS, monthName, monthStartMs } from '../calendar.ts'
 import { groupDaysKey, groupHoursKey } from '../keys.ts'
@@ -24,6 +24,7 @@ const NAMES_MAX: Readonly<Record<string, number>> = {
   s: GROUP_SITES_MAX,
   c: GROUP_CLASSES_MAX,
   m: GROUP_SITES_MAX,
+  t: GROUP_TAGS_MAX,
 }
 /** Maximum number of sites that are registrable domains, because others choose these names. The rest are providers. */
 const DOMAINS_MAX = 20

@@ -1,8 +1,9 @@
 /**
- * read-groups - the outcomes of a server's mail by receiving site, class or stream
+ * read-groups - the outcomes of a server's mail by receiving site, class, stream or tag
  *
  * The current hour is in a counter, and a commit of a later one moves it to the rows of its day and hour. So that
- * nothing is counted twice or left out, the counter and all rows are read in one step.
+ * nothing is counted twice or left out, the counter and all rows are read in one step. Counts of tags have only hashes;
+ * their names come from the log (`tag-names.ts`).
  *
  * Keys: `key:<sha256>`, `counters`, `group-days:<server>:<yyyymm>`, `group-hours:<server>:<yyyymmdd>`
  *
@@ -28,8 +29,10 @@ import { DEFAULT_STREAM, type MailRow } from '../../state/message/hour-count.ts'
 import type { HourCounters } from '../../state/server.ts'
 import { countersFact, parseCounters, type Unseen } from '../entity.ts'
 import { formatInstant } from '../instant.ts'
-import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
+import { keyFact, ownerOfRow, type ServerKey } from '../key.ts'
+import type { SearchDeps } from '../message/search.ts'
 import { type BadSpan, isHourly, parseStatsSpan, type SpanQuery, type StatsSpan } from './span.ts'
+import { type CountedTag, readTagNames, type TagNames } from './tag-names.ts'
 
 /** Name of everything beyond the bounds. */
 const OTHER = 'other'
@@ -49,10 +52,12 @@ export interface GroupsQuery extends SpanQuery {
 
 /** The groups of a server; or why there are none. */
 export async function readGroups(
-  read: Reader,
+  deps: SearchDeps,
   owner: ServerKey,
-  { query, nowMs }: { readonly query: GroupsQuery; readonly nowMs: number },
+  query: GroupsQuery,
 ): Promise<{ stats: []; groups: StatsGroup[] } | BadSpan | Unseen> {
+  const { read } = deps
+  const nowMs = deps.nowMs()
   const { serverId, defaultStreamId } = owner
   const shard = homeShard(serverId)
   const span = parseStatsSpan(query, nowMs)
@@ -76,12 +81,22 @@ export async function readGroups(
   for (const [group, row] of Object.entries(running?.[1] ?? {}))
     if (group.startsWith(letter)) sums.add((running?.[0] ?? 0) * HOUR_MS, group.slice(2), row)
   if (sums.size > STATS_ROWS_MAX) return TOO_MANY
-  const nameOf = (name: string) => {
-    if (name === REST) return OTHER
-    if (query.groupBy !== 'stream') return name
-    return name === DEFAULT_STREAM ? defaultStreamId : idOfShort(name)
-  }
-  return { stats: [], groups: sums.entries(nameOf) }
+  const names = query.groupBy === 'tag' ? await readTagNames(deps, owner, sums.names()) : NO_NAMES
+  if (typeof names === 'string') return names
+  return { stats: [], groups: sums.entries((name) => nameOf(query.groupBy, name, { defaultStreamId, names })) }
+}
+
+const NO_NAMES: TagNames = new Map()
+
+/** A group as it is shown; null for a tag without a name. */
+function nameOf(
+  groupBy: StatsGroupBy,
+  name: string,
+  { defaultStreamId, names }: { readonly defaultStreamId: string; readonly names: TagNames },
+): string | null {
+  if (groupBy === 'tag') return names.get(name) ?? null
+  if (groupBy !== 'stream') return name
+  return name === DEFAULT_STREAM ? defaultStreamId : idOfShort(name)
 }
 
 /** A key that is read, and the instants at which the units of its fields begin. */
@@ -114,44 +129,63 @@ function makeParts(
 class Sums {
   private readonly span: StatsSpan
   private readonly rows = new Map<number, Map<string, MailRow>>()
+  /** End of the latest unit of each name. */
+  private readonly lasts = new Map<string, number>()
 
   constructor(span: StatsSpan) {
     this.span = span
   }
 
   add(atMs: number, name: string, row: MailRow): void {
-    const { fromMs, toMs, rowOf } = this.span
+    const { fromMs, toMs, unitMs, rowOf } = this.span
     if (atMs < fromMs || atMs >= toMs) return
     const unit = this.rows.get(rowOf(atMs)) ?? new Map<string, MailRow>()
     unit.set(name, addGroupRows(unit.get(name), row))
     this.rows.set(rowOf(atMs), unit)
+    const endMs = Math.floor(atMs / unitMs) * unitMs + unitMs
+    this.lasts.set(name, Math.max(this.lasts.get(name) ?? 0, endMs))
   }
 
   get size(): number {
     return [...this.rows.values()].reduce((sum, { size }) => sum + size, 0)
   }
 
-  /** The earliest unit first, and in it the group with the most outcomes. */
-  entries(nameOf: (name: string) => string): StatsGroup[] {
+  /** The names that have counts, without the rest. */
+  names(): CountedTag[] {
+    return [...this.lasts].flatMap(([hash, lastMs]) => (hash === REST ? [] : [{ hash, lastMs }]))
+  }
+
+  /** The earliest unit first, and in it the group with the most outcomes. Groups that are shown alike are one. */
+  entries(shownOf: (name: string) => string | null): StatsGroup[] {
     return [...this.rows]
       .sort(([one], [other]) => one - other)
-      .flatMap(([atMs, named]) =>
-        [...named]
-          .sort(([, one], [, other]) => outcomes(other) - outcomes(one))
-          .map(([name, row]) => ({ at: formatInstant(atMs), group: nameOf(name), ...countsOf(row) })),
-      )
+      .flatMap(([atMs, named]) => {
+        const shown = new Map<string | null, MailRow>()
+        for (const [name, row] of named) {
+          const group = name === REST ? REST : shownOf(name)
+          shown.set(group, addGroupRows(shown.get(group), row))
+        }
+        return [...shown]
+          .sort(([, one], [, next]) => outcomes(next) - outcomes(one))
+          .map(([group, row]) => {
+            const other = group === REST
+            return { at: formatInstant(atMs), group: other ? OTHER : group, other, ...countsOf(row) }
+          })
+      })
   }
 }
+
+type Counts = Omit<StatsGroup, 'at' | 'group' | 'other'>
 
 function outcomes(row: MailRow): number {
   return GROUP_FIGURES.reduce((sum, _, place) => sum + (row[place] ?? 0), 0)
 }
 
-function countsOf(row: MailRow): Omit<StatsGroup, 'at' | 'group'> {
+function countsOf(row: MailRow): Counts {
   const counts = Object.fromEntries(GROUP_FIGURES.map((name, place) => [name, row[place] ?? 0]))
   const handOver = {
     p50Ms: percentileMs(row, 0.5, HAND_OVER_LEAST),
     p95Ms: percentileMs(row, 0.95, HAND_OVER_LEAST),
   }
-  return { ...counts, handOver } as Omit<StatsGroup, 'at' | 'group'>
+  return { ...counts, handOver } as Counts
 }

@@ -1,4 +1,4 @@
-/** outcomes - the outcomes of a period by provider, reason or stream, with the time to hand-over */
+/** outcomes - the outcomes of a period by provider, reason, stream or tag, with the time to hand-over */
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { Stats, StatsGroup, StatsGroupBy } from '../../../../../schemas/stats.ts'
@@ -23,6 +23,7 @@ const KINDS: readonly (readonly [by: StatsGroupBy, word: string])[] = [
   ['site', 'Provider'],
   ['class', 'Reason'],
   ['stream', 'Stream'],
+  ['tag', 'Tag'],
 ]
 
 /** Providers by the names of the API; other sites are domains. */
@@ -37,7 +38,6 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   barracuda: 'Barracuda',
   simulator: 'Simulator',
   none: 'No server reached',
-  other: 'Others',
 }
 
 /** The card. */
@@ -60,7 +60,7 @@ export function Outcomes({ serverId, from, to, streams }: OutcomesProps) {
           ) : (
             <Rows
               label={`Outcomes by ${word.toLowerCase()}`}
-              keyOf={({ group }) => group}
+              keyOf={({ group, other }) => JSON.stringify([group, other])}
               rows={groups}
               columns={columnsOf(by, { serverId, streams, from, to })}
             />
@@ -78,7 +78,7 @@ function columnsOf(by: StatsGroupBy, of: Of): Column<StatsGroup>[] {
   const name: Column<StatsGroup> = { title: word, kind: 'grow', cell: (row) => <GroupName {...{ by, row, of }} /> }
   const bounced = (row: StatsGroup) => row.hardBounced + row.softBounced
   const cell = (row: StatsGroup, number: number, event: string) => {
-    const filters = filtersOf(by, row.group, event)
+    const filters = filtersOf(by, row, event)
     const ended = row.delivered + bounced(row)
     const isShare = by !== 'class' && ended > 0 && (event === 'delivered' || event === 'bounced')
     const text = isShare ? `${formatNumber(number)} (${formatShare(number / ended)})` : formatNumber(number)
@@ -109,10 +109,11 @@ function columnsOf(by: StatsGroupBy, of: Of): Column<StatsGroup>[] {
 type Filters = Readonly<Record<string, string>>
 
 /** The filters of a group's messages; null if no filter means the same. */
-function filtersOf(by: StatsGroupBy, group: string, event: string): Filters | null {
-  if (group === 'other') return null
+function filtersOf(by: StatsGroupBy, { group, other }: StatsGroup, event: string): Filters | null {
+  if (other || group === null) return null
   if (by === 'site') return { site: group, event }
   if (by === 'stream') return { streamId: group, event }
+  if (by === 'tag') return { tag: group, event }
   // A deferral keeps no class.
   return event === 'bounced' ? { classification: group } : null
 }
@@ -131,10 +132,13 @@ function Figure({ text, number, filters, of }: FigureProps) {
   return <Link href={messagesPath(of.serverId, { ...filters, ...period })}>{text}</Link>
 }
 
-function GroupName({ by, row: { group }, of }: { by: StatsGroupBy; row: StatsGroup; of: Of }) {
+function GroupName({ by, row: { group, other }, of }: { by: StatsGroupBy; row: StatsGroup; of: Of }) {
+  if (other) return <b class="name">Others</b>
+  if (group === null) return <span class="dim">Name no longer in the log</span>
   if (by === 'site') return <b class="name">{PROVIDERS[group] ?? group}</b>
-  if (by === 'class') return <b class="name">{group === 'other' ? 'Others' : wordOfClass(group)}</b>
-  return <b class="name">{of.streams.find(({ streamId }) => streamId === group)?.name ?? 'Others'}</b>
+  if (by === 'class') return <b class="name">{wordOfClass(group)}</b>
+  if (by === 'tag') return <b class="name">{group}</b>
+  return <b class="name">{of.streams.find(({ streamId }) => streamId === group)?.name ?? 'Archived stream'}</b>
 }
 
 /** `InvalidRecipient` as `Invalid recipient`. */
