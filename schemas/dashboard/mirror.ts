@@ -28,7 +28,7 @@ const NOT_MIRRORED: readonly string[] = [
   'listenToEvents',
 ]
 /** Routes that only read, although they are a POST. An export of an account is for administrators, as its list is. */
-const LOOKS = /^search/
+const LOOKS = /^(?:search|export(?:Tls)?Reports$)/
 const SERVER_LOOKS = /^(?:search|export)/
 /** Orders of a member, though they are routes of account keys. */
 const OF_MEMBERS: readonly string[] = ['verifyDomain', 'createServerToken', 'revokeServerToken']

@@ -93,6 +93,14 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Place>>>> = {
     ReceivedReportsQuery: query('listReceivedReports'),
     ReceivedReports: answer('listReceivedReports'),
   },
+  exports: {
+    MessageExport: body('exportMessages'),
+    BounceExport: body('exportBounces'),
+    SuppressionExport: body('exportSuppressions'),
+    ActivityExport: body('exportActivity'),
+    ReportExport: body('exportReports'),
+    TlsReportExport: body('exportTlsReports'),
+  },
   resources: {
     Suppression: component('Suppression'),
     SuppressionsBody: body('addSuppressions'),

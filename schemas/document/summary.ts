@@ -21,6 +21,8 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   exportBounces: 'Export bounced recipients as CSV',
   exportSuppressions: 'Export suppressions as CSV, with the filters of the search',
   exportActivity: "Export the log of the account's actions as CSV",
+  exportReports: 'Export the rows of DMARC reports about a domain as CSV',
+  exportTlsReports: 'Export the rows of TLS reports about a domain as CSV',
   readStats: 'Read delivery statistics of the server by hour or day and stream',
   searchRequests: 'Search recent requests of the server or account',
   readRequest: 'Read one request by its Request-Id',

@@ -6,6 +6,7 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 import { MESSAGE_FILTERS } from '../message.ts'
+import { REPORTS_QUERY } from '../report/report.ts'
 import { INSTANT } from '../shape.ts'
 import { SUPPRESSION_SEARCH } from '../suppression.ts'
 
@@ -35,7 +36,21 @@ export const ACTIVITY_EXPORT = {
   additionalProperties: false,
 } as const
 
+const { from, to, source, result } = REPORTS_QUERY.properties
+
+/** Body of POST /v1/domains/{id}/reports/export. */
+export const REPORT_EXPORT = {
+  type: 'object',
+  properties: { from, to, source, result },
+  additionalProperties: false,
+} as const
+
+/** Body of POST /v1/domains/{id}/tls-reports/export. */
+export const TLS_REPORT_EXPORT = { type: 'object', properties: { from, to }, additionalProperties: false } as const
+
 export type MessageExport = FromSchema<typeof MESSAGE_EXPORT>
 export type BounceExport = FromSchema<typeof BOUNCE_EXPORT>
 export type SuppressionExport = FromSchema<typeof SUPPRESSION_EXPORT>
 export type ActivityExport = FromSchema<typeof ACTIVITY_EXPORT>
+export type ReportExport = FromSchema<typeof REPORT_EXPORT>
+export type TlsReportExport = FromSchema<typeof TLS_REPORT_EXPORT>

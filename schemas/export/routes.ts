@@ -5,7 +5,15 @@
  */
 
 import { type Route, route } from '../route.ts'
-import { ACTIVITY_EXPORT, BOUNCE_EXPORT, CSV, MESSAGE_EXPORT, SUPPRESSION_EXPORT } from './export.ts'
+import {
+  ACTIVITY_EXPORT,
+  BOUNCE_EXPORT,
+  CSV,
+  MESSAGE_EXPORT,
+  REPORT_EXPORT,
+  SUPPRESSION_EXPORT,
+  TLS_REPORT_EXPORT,
+} from './export.ts'
 
 const SUCCESS = { status: 200, body: null, media: CSV } as const
 
@@ -28,6 +36,18 @@ export const EXPORT_ROUTES = {
   exportActivity: route('exportActivity', 'POST', '/v1/activity/export', {
     keys: ['A'],
     body: ACTIVITY_EXPORT,
+    success: SUCCESS,
+    refusals: ['export_limit'],
+  }),
+  exportReports: route('exportReports', 'POST', '/v1/domains/{id}/reports/export', {
+    keys: ['A'],
+    body: REPORT_EXPORT,
+    success: SUCCESS,
+    refusals: ['export_limit'],
+  }),
+  exportTlsReports: route('exportTlsReports', 'POST', '/v1/domains/{id}/tls-reports/export', {
+    keys: ['A'],
+    body: TLS_REPORT_EXPORT,
     success: SUCCESS,
     refusals: ['export_limit'],
   }),

@@ -41,8 +41,11 @@ export interface Exchange {
   ask<Answer>(call: Call): Promise<Answer>
   /** The bytes of the answer. */
   bytes(call: Call): Promise<Uint8Array>
-  /** A streamed answer, after its head. `signal` ends it. */
-  open(path: string, headers: Record<string, string>, signal: Signal): Promise<AsyncIterable<Uint8Array>>
+  /** A streamed answer, after its head: of a POST if there is a body. `signal` ends it. */
+  open(
+    call: Pick<Call, 'path' | 'body'> & { readonly headers?: Record<string, string> },
+    signal: Signal,
+  ): Promise<AsyncIterable<Uint8Array>>
 }
 
 /**
@@ -73,8 +76,11 @@ export function makeExchange(options: SendwrightOptions): Exchange {
       return (answer.status === 204 ? undefined : answer.json()) as Answer
     },
     bytes: async (call) => (await reply(call)).bytes,
-    async open(path, headers, signal) {
-      const outcome = await openAt(base + path, { headers: { authorization, ...headers } }, signal)
+    async open({ path, body, headers = {} }, signal) {
+      const json = body === undefined ? {} : { 'content-type': 'application/json' }
+      const posted = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+      const request = { ...posted, headers: { authorization, ...json, ...headers } }
+      const outcome = await openAt(base + path, request, signal)
       if (outcome instanceof Reply) throw outcome.error()
       return outcome
     },

@@ -71,7 +71,7 @@ async function* eventsOf(exchange: Exchange, following: Following): AsyncGenerat
   let timer = setTimeout(end, SILENT_MS_MAX)
   try {
     const headers: Record<string, string> = place.lastId === null ? {} : { 'last-event-id': place.lastId }
-    const body = await exchange.open('/v1/events', headers, ending.signal)
+    const body = await exchange.open({ path: '/v1/events', headers }, ending.signal)
     const onPiece = () => {
       clearTimeout(timer)
       timer = setTimeout(end, SILENT_MS_MAX)

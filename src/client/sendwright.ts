@@ -8,6 +8,7 @@
  */
 import type { Refused } from './errors.ts'
 import { type Exchange, makeExchange } from './exchange.ts'
+import { type Exports, makeExports } from './exports.ts'
 import { type Events, type Messages, makeEvents, makeMessages, makeReceived, type Received } from './mail.ts'
 import type { CallOptions, SendOptions, SendwrightOptions } from './options.ts'
 import {
@@ -40,11 +41,13 @@ export {
   ValidationError,
   WaitTimeoutError,
 } from './errors.ts'
+export type { CsvPieces, Exports } from './exports.ts'
 export type { FollowOptions } from './feed.ts'
 export type { EventList, Events, Messages, Received, WaitOptions } from './mail.ts'
 export type { CallOptions, SendOptions, SendwrightOptions, Signal } from './options.ts'
 export type { Broadcasts, Domains, Erasures, Suppressions } from './resources.ts'
 export type * from './shapes/events.ts'
+export type * from './shapes/exports.ts'
 export type * from './shapes/inbound-event.ts'
 export type * from './shapes/messages.ts'
 export type * from './shapes/received.ts'
@@ -86,6 +89,8 @@ export class Sendwright {
   readonly domains: Domains
   /** Erasures of a person's data; they take an account key. */
   readonly erasures: Erasures
+  /** Lists as CSV. */
+  readonly exports: Exports
   readonly #exchange: Exchange
 
   /** @throws SendwrightError if an option is wrong, or in a browser unless `allowBrowser` is true */
@@ -100,6 +105,7 @@ export class Sendwright {
     this.inbound = makeReceived(exchange)
     this.domains = makeDomains(exchange)
     this.erasures = makeErasures(exchange)
+    this.exports = makeExports(exchange)
   }
 
   /** Sends one message. The answer means that it is on disk. */

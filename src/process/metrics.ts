@@ -9,6 +9,7 @@
 import { AccountCounts } from './attempts/account-counts.ts'
 import { AttemptCounts, type AttemptEnd } from './attempts/attempt-counts.ts'
 import { CheckFigures } from './attempts/check-figures.ts'
+import { ExportFigures } from './attempts/export-figures.ts'
 import type { Gauges } from './gauges.ts'
 import { TimeHistogram } from './histogram.ts'
 import { type FormatPage, type LabelledFigures, makePage, type PageFigure } from './metrics-page.ts'
@@ -80,6 +81,8 @@ export interface Metrics {
   format(figures: Gauges, labelled?: LabelledFigures): Promise<string>
   /** Requests of the listeners of HTTP, by route. */
   readonly requests: RequestTallies
+  /** Exports as CSV. */
+  readonly exports: ExportFigures
   readonly contentType: string
 }
 
@@ -130,11 +133,13 @@ interface Counts {
 export function makeMetrics(httpEngine: string | null = null): Metrics {
   const counts = makeCounts()
   const requests = new RequestTallies()
+  const exports = new ExportFigures()
   let told = sums(counts)
   let page: Promise<FormatPage> | null = null
   return {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     requests,
+    exports,
     accepted(recipients, ms) {
       counts.requests += 1
       counts.recipients += recipients
@@ -191,7 +196,7 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
       return Object.fromEntries(Object.entries(told).map(([name, sum]) => [name, sum - (before[name] ?? 0)]))
     },
     async format(figures, labelled = {}) {
-      page ??= makePage([...listFacts(httpEngine), ...listFigures(counts)], requests)
+      page ??= makePage([...listFacts(httpEngine), ...listFigures(counts), ...exports.figures()], requests)
       return (await page)(figures, labelled)
     },
   }

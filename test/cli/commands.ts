@@ -71,6 +71,10 @@ t.test('csv: lists as files, to standard output or to a place; what does not fit
   const [entry] = (await runJson('suppression', 'list', '--recipient', address)).json.suppressions
   await done('suppression', 'lift', entry.suppressionId)
   t.match(await done('account', 'activity', '--csv', '--since', '2026-01-01'), /exportBounces/)
+  await done('domain', 'add', 'csv.example')
+  t.match(await done('domain', 'reports', 'csv.example', '--csv'), /^day,source,own,messages,/)
+  t.match(await done('domain', 'tls-reports', 'csv.example', '--csv'), /^day,reporter,policyType,/)
+  t.match(await run('domain', 'reports', 'csv.example', '--csv', '--source', 'x'), { code: 1, err: /IP address/ })
   t.match(await run('message', 'search', '--csv', '--limit', '5'), { code: 1, err: /leave out --limit/ })
   t.match(await run('suppression', 'list', '--csv', '--server', testServer.serverId), {
     code: 1,

@@ -138,6 +138,30 @@ t.test('client: domains and erasures take an account key [client.types]', async 
   await t.rejects(client.domains.list(), PermissionError)
 })
 
+t.test('client: lists are exported as CSV, and a refusal is an error [client.exports] [export.csv]', async (t) => {
+  const ours = new Sendwright({ key: account.token, url })
+  const textOf = async (pieces: AsyncIterable<Uint8Array>) => {
+    const all: Uint8Array[] = []
+    for await (const piece of pieces) all.push(piece)
+    return Buffer.concat(all).toString()
+  }
+  await client.send({ ...EMAIL, to: ['ada@simulator.test'], tag: 'csv' })
+  t.match(await textOf(client.exports.messages({ tag: 'csv' })), /^messageId,.*\r\n.*ada@simulator\.test.*\r\n$/)
+  t.match(await textOf(client.exports.bounces({ tag: 'csv' })), /^messageId,.*\r\n$/)
+  t.match(await textOf(client.exports.suppressions()), /^suppressionId,/)
+  t.match(await textOf(ours.exports.activity()), /exportMessages/)
+  const { domainId } = await ours.domains.add({ domain: 'csv.example' })
+  t.match(await textOf(ours.exports.reports(domainId, { result: 'fail' })), /^day,source,own,messages,.*\r\n$/)
+  t.match(await textOf(ours.exports.tlsReports(domainId)), /^day,reporter,policyType,.*\r\n$/)
+  await t.rejects(textOf(client.exports.activity()), PermissionError)
+  await t.rejects(textOf(ours.exports.reports(domainId, { source: 'x' })), ValidationError)
+  await ours.domains.delete(domainId)
+  await t.rejects(textOf(ours.exports.reports(domainId)), NotFoundError)
+  const cut = new AbortController()
+  cut.abort()
+  await t.rejects(textOf(client.exports.messages({}, { signal: cut.signal })), { name: 'AbortError' })
+})
+
 t.test('client: received mail is found and read, raw and by attachment [client.types]', async (t) => {
   const { inbound } = new Sendwright({ key: liveServer.token, url })
   const { json } = await service.call('POST /v1/streams', {

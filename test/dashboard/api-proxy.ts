@@ -169,6 +169,13 @@ t.test('mirror: who may only read exports no list of a live server [export.role]
     t.match(exported.headers.get('content-type'), /^text\/csv;/)
     t.equal(exported.headers.get('x-content-type-options'), 'nosniff')
   }
+  const { json: added } = await ada.call('POST /domains', { domain: 'reported.example' })
+  for (const list of ['reports', 'tls-reports'])
+    t.equal(
+      (await roles.r.call(`POST /domains/${added.domainId}/${list}/export`, {})).status,
+      200,
+      `${list} name no recipient`,
+    )
   t.match(await roles.w.call('POST /activity/export', {}), { status: 403, json: { error: 'role_not_allowed' } })
   const activity = await ada.call('POST /activity/export', {})
   t.match(activity.text, /exportSuppressions/)

@@ -111,6 +111,7 @@ const OF_ROUTE: Readonly<Record<string, Bound>> = {
   ...EGRESS,
   'explainEgress recipientIndex': ['number', 0, 49],
   'readReports source': ['characters', null, 45],
+  'exportReports source': ['characters', null, 45],
   'searchEvents limit': ['number', 1, 1_000],
   'searchSuppressions limit': ['number', 1, 1_000],
   'operatorSearchSuppressions limit': ['number', 1, 1_000],

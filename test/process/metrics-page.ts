@@ -37,6 +37,8 @@ async function fullPage(): Promise<string> {
   metrics.contentDone({ home: 'file', act: 'put', result: 'ok', ms: 2, bytes: 10, objects: 1 })
   metrics.sealedActed('seal', 'sealed')
   metrics.sealedRead('ok')
+  metrics.exports.begun()
+  metrics.exports.ended('messages', 'complete', 3)
   metrics.broadcast({ released: 2, failed: 1 })
   metrics.requests.of({ method: 'GET', path: '/v1/messages/{id}' }).answered(200, 3)
   const figures = Object.fromEntries((Object.keys(GAUGES) as GaugeName[]).map((name, at) => [name, at]))

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { ReceivedReports, ReportGroup, ReportRow, Reports, TlsReports } from '../../../schemas/report/report.ts'
 import { type Client, type ClientOptions, makeClient } from '../console/client.ts'
+import { type CsvOptions, exportCsv, withCsv } from '../console/csv.ts'
 import { parseInstant, parseInteger, withClientOptions } from '../console/options.ts'
 import { type Ended, print } from '../console/print.ts'
 import { formatTable } from '../console/table.ts'
@@ -11,7 +12,7 @@ interface PageOptions extends ClientOptions {
   after?: string
 }
 
-interface SpanOptions extends PageOptions {
+interface SpanOptions extends PageOptions, CsvOptions {
   since?: string
   until?: string
 }
@@ -48,7 +49,7 @@ function withPage(command: Command): Command {
 }
 
 function withSpan(command: Command): Command {
-  return withPage(command)
+  return withCsv(withPage(command))
     .option('--since <instant>', 'first day (default: 30 days ago)', parseInstant)
     .option('--until <instant>', 'before this (default: now)', parseInstant)
 }
@@ -64,8 +65,20 @@ async function ask<Answer>(
   return client.get<Answer>(`/v1/domains/${await idOf(client, name)}/${path}?${asked}`)
 }
 
+/** The rows of the period as CSV. */
+async function exportReports(
+  options: CsvOptions,
+  name: string,
+  { idOf, path, body }: { readonly idOf: FindId; readonly path: string; readonly body: object },
+): Promise<number> {
+  const id = await idOf(makeClient(options, 'account'), name)
+  return exportCsv(options, { owner: 'account', path: `/v1/domains/${id}/${path}/export`, body })
+}
+
 async function showReports(name: string, options: ReportsOptions, idOf: FindId): Promise<number> {
   const { since: from, until: to, by, source, result, limit, after } = options
+  if (options.csv !== undefined)
+    return exportReports(options, name, { idOf, path: 'reports', body: { from, to, source, result } })
   const groupBy = by === 'row' ? undefined : by
   const query = { from, to, source, result, groupBy, limit, after }
   const answer = await ask<Reports>(options, name, { idOf, path: 'reports', query })
@@ -117,6 +130,7 @@ function formatRows(rows: readonly ReportRow[]): string {
 
 async function showTlsReports(name: string, options: SpanOptions, idOf: FindId): Promise<number> {
   const { since: from, until: to, limit, after } = options
+  if (options.csv !== undefined) return exportReports(options, name, { idOf, path: 'tls-reports', body: { from, to } })
   const answer = await ask<TlsReports>(options, name, { idOf, path: 'tls-reports', query: { from, to, limit, after } })
   return print(options, answer, ({ totals, reports }) =>
     [

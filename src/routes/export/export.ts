@@ -1,5 +1,6 @@
 /**
- * export - lists as CSV: POST /v1/messages/export, /v1/bounces/export, /v1/suppressions/export, /v1/activity/export
+ * export - lists as CSV: POST /v1/{messages, bounces, suppressions, activity}/export and
+ * /v1/domains/{id}/{reports, tls-reports}/export
  *
  * The first page is read as a search, with its refusals, and the export is noted before its first row leaves. Further
  * pages are read as the client takes the rows, so an erased address is a pseudonym from the erasure on, and a revoked
@@ -16,6 +17,7 @@ import type { ExportBegun } from '../../actors/dashboard/export.ts'
 import type { EdgeRequest, Handler } from '../../http/request.ts'
 import { type Pieces, refusalReply } from '../../http/respond.ts'
 import type { Scans } from '../../http/scans.ts'
+import type { Metrics } from '../../process/metrics.ts'
 import type { MemberAct } from '../../state/dashboard/act.ts'
 import { parseProof, proofOf } from '../../state/dashboard/session.ts'
 import { type Cell, formatCsvRow } from '../../views/format/csv.ts'
@@ -23,6 +25,7 @@ import { formatInstant } from '../../views/instant.ts'
 import type { AccountKey, ServerKey } from '../../views/key.ts'
 import { giveOrder, type OrderDeps } from '../answer.ts'
 import type { ExportPlace, ExportPlaces } from './places.ts'
+import { REPORTS, TLS_REPORTS } from './report-tables.ts'
 import { ACTIVITY, BOUNCES, MESSAGES, SUPPRESSIONS, type Table, type TableDeps, type TablePage } from './tables.ts'
 
 /** Dependencies of exports. */
@@ -30,6 +33,7 @@ export interface ExportDeps extends TableDeps, OrderDeps {
   readonly nowMs: () => number
   readonly scans: Scans
   readonly exportPlaces: ExportPlaces
+  readonly metrics: Pick<Metrics, 'exports'>
   /** In place of that of the contract. */
   readonly exportRowsMax?: number
 }
@@ -47,6 +51,8 @@ export function exportHandlers(deps: ExportDeps) {
     exportBounces: makeExport(deps, BOUNCES),
     exportSuppressions: makeExport(deps, SUPPRESSIONS),
     exportActivity: makeExport(deps, ACTIVITY),
+    exportReports: makeExport(deps, REPORTS),
+    exportTlsReports: makeExport(deps, TLS_REPORTS),
   }
 }
 
@@ -58,12 +64,13 @@ function makeExport<Key extends ExportKey, Body extends object>(
 ): Handler<EdgeRequest<Key, Body>> {
   const make =
     (searching: ExportDeps): Handler<EdgeRequest<Key, Body>> =>
-    async ({ key, body, route }) => {
-      const first = await table.readPage(searching, { key, body, after: null })
+    async ({ key, body, params, route }) => {
+      const first = await table.readPage(searching, { key, body, params, after: null })
       if (typeof first === 'string') return refusalReply(first)
+      if ('path' in first) return refusalReply('invalid_request', { issues: [first] })
       const place = deps.exportPlaces.enter(key.accountId)
       if (typeof place === 'number') return refusalReply('export_limit', { max: place })
-      const act = actOf(key, { act: route.name, body, table })
+      const act = actOf(key, { act: route.name, body, params, table })
       const order = { name: 'begin-export', body: act }
       const begun = await giveOrder<ExportBegun>(deps, homeShard(key.accountId), order).catch((fault: unknown) => {
         place.leave()
@@ -74,7 +81,7 @@ function makeExport<Key extends ExportKey, Body extends object>(
         return begun.answer
       }
       const note = { begun: act, auditId: begun.reply.auditId }
-      const rows = new Rows(deps, table, { key: exporting(key), body, first, place })
+      const rows = new Rows(deps, table, { key: exporting(key), body, params, first, place })
       return answerOf(deps, rows, { note, place, name: route.name })
     }
   return deps.scans.limit(make, deps)
@@ -90,7 +97,15 @@ function exporting<Key extends ExportKey>(key: Key): Key {
 /** The entry of the log. Only the filters that name no person and no content are in it with their values. */
 function actOf<Key extends ExportKey, Body extends object>(
   key: Key,
-  { act, body, table }: { readonly act: string; readonly body: Body; readonly table: Table<Key, Body> },
+  {
+    act,
+    body,
+    params,
+    table,
+  }: Pick<RowsInput<Key, Body>, 'body' | 'params'> & {
+    readonly act: string
+    readonly table: Table<Key, Body>
+  },
 ): MemberAct {
   const { accountId, userId, tokenId } = key
   const filters = Object.entries(body)
@@ -98,6 +113,7 @@ function actOf<Key extends ExportKey, Body extends object>(
     .map(([name, value]) => (table.notedFields.includes(name) ? `${name}=${String(value)}` : name))
   const targets = {
     ...(key.kind === 'server' && { serverId: key.serverId }),
+    ...(params.id !== undefined && { domainId: params.id.toLowerCase() }),
     ...(userId === undefined && { tokenId }),
     ...(filters.length > 0 && { filters: filters.join(' ') }),
   }
@@ -115,7 +131,12 @@ function answerOf<Key extends ExportKey, Body>(
   rows: Rows<Key, Body>,
   { note, place, name }: EndOfExport,
 ): Pieces {
-  const list = name.slice('export'.length).toLowerCase()
+  deps.metrics.exports.begun()
+  const list = name
+    .slice('export'.length)
+    .replace(/(?<=[a-z])(?=[A-Z])/g, '-')
+    .toLowerCase()
+  let hasEnded = false
   const file = `${list}-${formatInstant(deps.nowMs()).slice(0, 10)}.csv`
   return {
     contentType: `${CSV}; charset=utf-8; header=present`,
@@ -128,8 +149,11 @@ function answerOf<Key extends ExportKey, Body>(
     msMax: EXPORT_MINUTES_MAX * 60_000,
     pieces: () => rows.pieces(),
     end(isWhole) {
+      if (hasEnded) return
+      hasEnded = true
       place.leave()
       const result = isWhole ? (rows.isCut ? 'cut' : 'complete') : 'broken'
+      deps.metrics.exports.ended(list, result, rows.count)
       const targets = { ...note.begun.targets, rows: String(rows.count), result }
       // If it fails, the entry has no rows, as that of an export whose process has ended.
       giveOrder(deps, homeShard(note.begun.accountId), { name: 'end-export', body: { ...note, targets } }).catch(
@@ -142,6 +166,7 @@ function answerOf<Key extends ExportKey, Body>(
 interface RowsInput<Key, Body> {
   readonly key: Key
   readonly body: Body
+  readonly params: Readonly<Record<string, string>>
   readonly first: TablePage
   readonly place: ExportPlace
 }
@@ -188,11 +213,12 @@ class Rows<Key, Body> {
   /** The page after an id; null at the end. Throws Error if it cannot be read. */
   async #next(after: string | null): Promise<TablePage | null> {
     if (after === null) return null
-    const { key, body } = this.#of
+    const { key, body, params } = this.#of
     for (let tried = 1; ; tried += 1) {
-      const page = await this.#table.readPage(this.#deps, { key, body, after })
-      if (typeof page !== 'string') return page
-      if (page !== 'unavailable' || tried === TRIES_MAX) throw new Error(`The next page cannot be read: ${page}`)
+      const page = await this.#table.readPage(this.#deps, { key, body, params, after })
+      if (typeof page !== 'string' && 'rows' in page) return page
+      if (page !== 'unavailable' || tried === TRIES_MAX)
+        throw new Error(`The next page cannot be read: ${typeof page === 'string' ? page : page.message}`)
       await sleep(RETRY_MS)
     }
   }

@@ -18,16 +18,22 @@ import { formatRoute } from '../../views/message/recipient.ts'
 import { type AddressedMessage, findAddressed } from '../../views/message/search.ts'
 import { formatSummary } from '../../views/message/summary.ts'
 import { searchSuppressions } from '../../views/suppression.ts'
+import type { ReportDeps } from '../domain/reports.ts'
 import { messageFilterOf, type SearchMessagesDeps } from '../messages.ts'
 import { type SuppressionDeps, suppressionFilterOf } from '../suppressions.ts'
 
-export type TableDeps = SearchMessagesDeps & SuppressionDeps
+export type TableDeps = SearchMessagesDeps & SuppressionDeps & ReportDeps
 
 /** Rows of a page, and the id after which the next page begins. */
 export interface TablePage {
   readonly rows: readonly (readonly Cell[])[]
   readonly next: string | null
 }
+
+/** Why a page is not read: a code, or a wrong field. */
+export type Unread =
+  | ('unauthorized' | 'unavailable' | 'stream_not_found' | 'not_found')
+  | { readonly path: string; readonly message: string }
 
 /** A list that can be exported. */
 export interface Table<Key, Body> {
@@ -36,8 +42,14 @@ export interface Table<Key, Body> {
   readonly notedFields: readonly string[]
   readPage(
     deps: TableDeps,
-    asked: { readonly key: Key; readonly body: Body; readonly after: string | null },
-  ): Promise<TablePage | 'unauthorized' | 'unavailable' | 'stream_not_found'>
+    asked: {
+      readonly key: Key
+      readonly body: Body
+      /** Those of the path. */
+      readonly params: Readonly<Record<string, string>>
+      readonly after: string | null
+    },
+  ): Promise<TablePage | Unread>
 }
 
 /** Objects of a page: a message has up to 50 recipients, each a row. */

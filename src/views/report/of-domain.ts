@@ -14,6 +14,8 @@ import { entityFact, parseState, type Unseen } from '../entity.ts'
 import { type AccountKey, keyFact, ownerOfRow, type Reader } from '../key.ts'
 
 const DEFAULT_DAYS = 30
+/** Days of a page of an export. */
+const EXPORT_DAYS = 7
 
 /** The period of a query; null: the default. */
 export interface ReportSpanQuery {
@@ -76,17 +78,54 @@ export async function readOfDomain(
   return { domain, values }
 }
 
-function spanOf(
-  { fromMs, toMs }: ReportSpanQuery,
-  nowMs: number,
-): { readonly days: readonly number[] } | BadReportQuery {
+/** A page of days: the latest of a period, and where the next page ends; null: it was the last one. */
+export interface DaysPage {
+  readonly domain: DomainState
+  readonly days: readonly ReportedDay[]
+  readonly next: string | null
+}
+
+/** The days of a period page by page, so that it may be as long as reports are kept. */
+export async function readDaysPage(
+  read: Reader,
+  owner: AccountKey,
+  query: ReportSpanQuery & {
+    readonly domainId: string
+    readonly kind: ReportKind
+    readonly nowMs: number
+    /** `next` of the page before. */
+    readonly after: string | null
+  },
+): Promise<DaysPage | null | BadReportQuery | Unseen> {
+  const { nowMs, after } = query
+  const { fromMs, toMs } = periodOf(query, nowMs)
+  if (fromMs >= toMs) return LATE_BEGIN
+  // Days after the newest one have no rows.
+  const endMs = after === null ? Math.max(Math.min(toMs, newestMs(nowMs)), fromMs + 1) : Number(after)
+  const beginMs = Math.max(fromMs, (Math.ceil(endMs / DAY_MS) - EXPORT_DAYS) * DAY_MS)
+  const seen = await readReportedDays(read, owner, { ...query, fromMs: beginMs, toMs: endMs })
+  if (seen === null || typeof seen === 'string' || 'path' in seen) return seen
+  const isLast = beginMs <= Math.max(fromMs, cutoffMs(nowMs, false))
+  return { ...seen, next: isLast ? null : String(beginMs) }
+}
+
+const LATE_BEGIN: BadReportQuery = { path: 'to', message: 'Must be later than from' }
+
+function periodOf({ fromMs, toMs }: ReportSpanQuery, nowMs: number): { fromMs: number; toMs: number } {
   // The period of a report may end a day ahead of this clock.
-  const newest = (Math.floor(nowMs / DAY_MS) + 2) * DAY_MS
-  const to = toMs ?? newest
-  const from = fromMs ?? Math.min(to, nowMs) - DEFAULT_DAYS * DAY_MS
-  if (from >= to) return { path: 'to', message: 'Must be later than from' }
-  const begin = Math.max(Math.floor(from / DAY_MS), Math.ceil(cutoffMs(nowMs, false) / DAY_MS))
-  const end = Math.min(Math.ceil(to / DAY_MS), newest / DAY_MS)
+  const to = toMs ?? newestMs(nowMs)
+  return { fromMs: fromMs ?? Math.min(to, nowMs) - DEFAULT_DAYS * DAY_MS, toMs: to }
+}
+
+function newestMs(nowMs: number): number {
+  return (Math.floor(nowMs / DAY_MS) + 2) * DAY_MS
+}
+
+function spanOf(query: ReportSpanQuery, nowMs: number): { readonly days: readonly number[] } | BadReportQuery {
+  const { fromMs, toMs } = periodOf(query, nowMs)
+  if (fromMs >= toMs) return LATE_BEGIN
+  const begin = Math.max(Math.floor(fromMs / DAY_MS), Math.ceil(cutoffMs(nowMs, false) / DAY_MS))
+  const end = Math.min(Math.ceil(toMs / DAY_MS), newestMs(nowMs) / DAY_MS)
   if (end - begin > REPORT_SPAN_DAYS_MAX)
     return { path: 'from', message: `Must be at most ${REPORT_SPAN_DAYS_MAX} days before to` }
   return { days: Array.from({ length: Math.max(0, end - begin) }, (_, back) => (end - 1 - back) * DAY_MS) }

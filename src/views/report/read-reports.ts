@@ -47,12 +47,10 @@ export async function readReports(
   owner: AccountKey,
   { domainId, query, own, nowMs }: ReportsInput,
 ): Promise<Reports | null | BadReportQuery | Unseen> {
-  const source = query.source === null ? null : normalAddress(query.source)
-  if (query.source !== null && source === null) return { path: 'source', message: 'Must be an IP address' }
+  const isWanted = filterRows(query)
+  if (typeof isWanted !== 'function') return isWanted
   const seen = await readReportedDays(read, owner, { ...query, domainId, kind: 'dmarc', nowMs })
   if (seen === null || typeof seen === 'string' || 'path' in seen) return seen
-  const isWanted = ([, from = '', results = '']: FoldedRow): boolean =>
-    (source === null || from === source) && (query.result === null || query.result === resultOf(results))
   const wanted = (row: FoldedRow): FoldedRow | null => (isWanted(row) ? row : null)
   const days = seen.days.map(({ atMs, rows }) => ({ atMs, rows: rows.map(wanted) }))
   const sums = new Sums(query.groupBy, own)
@@ -61,10 +59,20 @@ export async function readReports(
   return {
     policy: policyOf(seen.days),
     totals: sums.totals,
-    reports: page.rows.map(([atMs, row]) => formatRow(atMs, row, { domain: seen.domain.domain, own })),
+    reports: page.rows.map(([atMs, row]) => formatReportRow(atMs, row, { domain: seen.domain.domain, own })),
     groups: sums.groups(),
     next: page.next,
   }
+}
+
+/** Whether the filters of a query hold for a row, or why they are refused. */
+export function filterRows(
+  query: Pick<ReportsQuery, 'source' | 'result'>,
+): ((row: FoldedRow) => boolean) | BadReportQuery {
+  const source = query.source === null ? null : normalAddress(query.source)
+  if (query.source !== null && source === null) return { path: 'source', message: 'Must be an IP address' }
+  return ([, from = '', results = '']) =>
+    (source === null || from === source) && (query.result === null || query.result === resultOf(results))
 }
 
 function resultOf(results: string): 'pass' | 'fail' {
@@ -78,7 +86,8 @@ function policyOf(days: readonly ReportedDay[]): Reports['policy'] {
   return { p, sp, np, adkim, aspf, pct }
 }
 
-function formatRow(
+/** A row as it is shown. */
+export function formatReportRow(
   atMs: number,
   [messages, ...names]: FoldedRow,
   { domain, own }: { readonly domain: string; readonly own: ReadonlySet<string> },

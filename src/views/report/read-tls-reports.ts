@@ -31,10 +31,11 @@ export async function readTlsReports(
       totals[result === '' ? 'succeeded' : 'failed'] += sessions
     }
   const { rows, next } = pageOfRows(seen.days, query)
-  return { totals, reports: rows.map(([atMs, row]) => formatRow(atMs, row)), next }
+  return { totals, reports: rows.map(([atMs, row]) => formatTlsRow(atMs, row)), next }
 }
 
-function formatRow(atMs: number, [sessions, ...names]: FoldedRow): TlsReportRow {
+/** A row as it is shown. */
+export function formatTlsRow(atMs: number, [sessions, ...names]: FoldedRow): TlsReportRow {
   const [reporter = '', policyType = '', result = '', receivingMx = '', sendingIp = '', reason = ''] = names
   return {
     day: formatInstant(atMs),

@@ -6,6 +6,7 @@ import { beginExport, endExport } from '../../../src/actors/dashboard/export.ts'
 import type { EdgeRequest } from '../../../src/http/request.ts'
 import type { Pieces } from '../../../src/http/respond.ts'
 import { Scans } from '../../../src/http/scans.ts'
+import { ExportFigures } from '../../../src/process/attempts/export-figures.ts'
 import { type ExportDeps, exportHandlers } from '../../../src/routes/export/export.ts'
 import { ExportPlaces } from '../../../src/routes/export/places.ts'
 import { unpackAct } from '../../../src/state/dashboard/act.ts'
@@ -45,6 +46,7 @@ function makeDeps(world: World, changes: Partial<ExportDeps> = {}): ExportDeps {
     secrets: { addressHmac: (_account: string, address: string) => hmacOf(address) },
     scans: new Scans(clock),
     exportPlaces: new ExportPlaces(clock),
+    metrics: { exports: new ExportFigures() },
     ...changes,
   } as unknown as ExportDeps
 }
@@ -52,7 +54,10 @@ function makeDeps(world: World, changes: Partial<ExportDeps> = {}): ExportDeps {
 async function begun(deps: ExportDeps, { accountId, live }: Tenant, own: object = OWN): Promise<Pieces> {
   const { serverId, streamId: defaultStreamId } = live
   const key: ServerKey = { ...{ kind: 'server', mode: 'live', accountId, serverId, defaultStreamId }, ...OWN, ...own }
-  const request = { key, body: {}, route: { name: 'exportMessages' } } as unknown as EdgeRequest<ServerKey, object>
+  const request = { key, body: {}, params: {}, route: { name: 'exportMessages' } } as unknown as EdgeRequest<
+    ServerKey,
+    object
+  >
   return (await exportHandlers(deps).exportMessages(request)) as Pieces
 }
 
@@ -160,6 +165,20 @@ t.test('rows: places are given back once, whatever the end [export.bounds]', asy
   const entered = Array.from({ length: 25 }, (_, n) => places.enter(`account ${n}`))
   t.equal(entered.filter((place) => typeof place !== 'number').length, 20)
   t.equal(entered.at(-1), 20)
+  t.same(
+    deps.metrics.exports
+      .figures()
+      .map((figure) => ('values' in figure ? [...figure.values] : 'read' in figure && figure.read())),
+    [
+      [
+        ['messages broken', 1],
+        ['messages complete', 1],
+      ],
+      [['messages', 2]],
+      0,
+    ],
+    'each ended once',
+  )
 })
 
 t.test('rows: an export reads at its pace, and the searches of its account keep theirs [export.bounds]', async (t) => {

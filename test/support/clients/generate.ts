@@ -79,6 +79,9 @@ export function makeGenerator(
   return generate
 }
 
+/** Sources of messages. */
+const SOURCES: readonly unknown[] = ['api', 'smtp', 'broadcast']
+
 /**
  * A body of a client that follows the document's descriptions: a test server has no limits of its own, and an index is
  * that of a message.
@@ -93,6 +96,9 @@ export function withRules(made: Record<string, unknown>): Record<string, unknown
   if (body.after !== undefined) delete body.waitSeconds
   // Formats of other providers do not have every event.
   if (body.format !== undefined && body.format !== 'sendwright') delete body.events
+  // A period ends after its begin, and the source of a report is an IP address.
+  if (Date.parse(String(body.from)) >= Date.parse(String(body.to))) delete body.to
+  if (body.source !== undefined && !SOURCES.includes(body.source)) delete body.source
   // It needs a header of its own, with a URL for each recipient.
   delete body.unsubscribe
   if (typeof body.index === 'number') body.index %= (body.messages as unknown[]).length

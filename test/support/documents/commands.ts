@@ -21,6 +21,8 @@ export const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   exportBounces: 'message bounces',
   exportSuppressions: 'suppression list',
   exportActivity: 'account activity',
+  exportReports: 'domain reports',
+  exportTlsReports: 'domain tls-reports',
   readStats: 'stats',
   searchRequests: 'requests list',
   readRequest: 'requests show',

@@ -11,6 +11,7 @@ import type { PageProps } from '../browser/page-props.ts'
 import { LinkButton, Segments } from '../parts/button.tsx'
 import { Card, Empty, Head, Shown } from '../parts/card.tsx'
 import { Chip } from '../parts/chip.tsx'
+import { ExportButton } from '../parts/export.tsx'
 import { List, Rows } from '../parts/list.tsx'
 import { Time } from '../parts/time.tsx'
 
@@ -43,6 +44,12 @@ export function DomainReportsPage({ id }: PageProps) {
       <Head title="Reports" meta={name}>
         <Segments label="Period" options={PERIODS} value={period} onChange={setPeriod} />
         <Segments label="View" options={VIEWS} value={view} onChange={setView} />
+        {view !== 'received' && (
+          <ExportButton
+            path={`/domains/${id}/${view === 'tls' ? 'tls-reports' : 'reports'}/export`}
+            filters={filtersOf(view, from)}
+          />
+        )}
       </Head>
       {view === 'sources' && <Summary id={id} from={from} />}
       {view === 'failures' && <Failures id={id} from={from} />}
@@ -50,6 +57,11 @@ export function DomainReportsPage({ id }: PageProps) {
       {view === 'received' && <Received id={id} />}
     </>
   )
+}
+
+/** The filters of the shown rows. */
+function filtersOf(view: View, from: string): Readonly<Record<string, string>> {
+  return view === 'failures' ? { from, result: 'fail' } : { from }
 }
 
 /** The effect of a policy, and the sources. */
