@@ -6,6 +6,7 @@ import { DASHBOARD_ROUTES, type DashboardRouteName } from '../../schemas/dashboa
 import { NOT_SIGNED_IN } from '../http/dashboard-edge.ts'
 import type { Handler } from '../http/request.ts'
 import type { Answer } from '../http/respond.ts'
+import { compressing } from '../routes/pages/compressed.ts'
 import {
   makeApplyForVolume,
   makeCreateAccountKey,
@@ -60,9 +61,15 @@ export function dashboardHandlers(deps: ApiProxyDeps & LiveDeps & InlineDeps) {
   const own = Object.entries(DASHBOARD_ROUTES).map(([name, route]) => ({
     route,
     // The edge hands over only requests with a session and a body that the route takes.
-    handle: inSession(deps, handlers[name as DashboardRouteName] as unknown as OwnHandler) as unknown as Handler,
+    handle: compressing(
+      inSession(deps, handlers[name as DashboardRouteName] as unknown as OwnHandler),
+    ) as unknown as Handler,
   }))
-  return [...own, ...apiProxyHandlers(deps)]
+  const mirrored = apiProxyHandlers(deps).map(({ route, handle }) => ({
+    route,
+    handle: compressing(handle) as Handler,
+  }))
+  return [...own, ...mirrored]
 }
 
 type OwnHandler = (request: DashboardRequest) => Promise<Answer> | Answer

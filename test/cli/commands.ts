@@ -75,6 +75,7 @@ t.test('csv: lists as files, to standard output or to a place; what does not fit
   t.match(await done('domain', 'reports', 'csv.example', '--csv'), /^day,source,own,messages,/)
   t.match(await done('domain', 'tls-reports', 'csv.example', '--csv'), /^day,reporter,policyType,/)
   t.match(await run('domain', 'reports', 'csv.example', '--csv', '--source', 'x'), { code: 1, err: /IP address/ })
+  await done('domain', 'remove', 'csv.example')
   t.match(await run('message', 'search', '--csv', '--limit', '5'), { code: 1, err: /leave out --limit/ })
   t.match(await run('suppression', 'list', '--csv', '--server', testServer.serverId), {
     code: 1,

@@ -179,7 +179,9 @@ t.test('mirror: who may only read exports no list of a live server [export.role]
   t.match(await roles.w.call('POST /activity/export', {}), { status: 403, json: { error: 'role_not_allowed' } })
   const activity = await ada.call('POST /activity/export', {})
   t.match(activity.text, /exportSuppressions/)
-  const { acts } = (await ada.call('GET /audit?limit=100')).json as {
+  const audit = await ada.call('GET /audit?limit=100')
+  t.equal(audit.headers.get('content-encoding'), 'gzip', 'a large answer is compressed')
+  const { acts } = audit.json as {
     acts: { act: string; userName: string | null; targets: Record<string, string> }[]
   }
   const live = acts.find(({ act, targets }) => act === 'exportMessages' && targets.serverId === liveServer.serverId)
