@@ -87,7 +87,7 @@ async function* piecesOf(exchange: Exchange, { path, filters, options }: Export)
     if (signal?.aborted === true) throw signal.reason ?? cause
     if (cause instanceof SendwrightError) throw cause
     const why = ending.signal.aborted ? `nothing for ${SILENT_MS_MAX} ms` : reasonOf(cause)
-    throw new ConnectionError(`The export ended before its last row: ${why}`, { cause })
+    throw new ConnectionError(`The export broke off: ${why}`, { cause })
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', end)
