@@ -9,21 +9,12 @@
 import { AccountCounts } from './attempts/account-counts.ts'
 import { AttemptCounts, type AttemptEnd } from './attempts/attempt-counts.ts'
 import { CheckFigures } from './attempts/check-figures.ts'
+import { type ContentActEnd, ContentFigures } from './attempts/content-figures.ts'
 import { ExportFigures } from './attempts/export-figures.ts'
 import type { Gauges } from './gauges.ts'
 import { TimeHistogram } from './histogram.ts'
 import { type FormatPage, type LabelledFigures, makePage, type PageFigure } from './metrics-page.ts'
 import { RequestTallies } from './request-tally.ts'
-
-/** Counters of an operation on the content store. */
-export interface ContentActEnd {
-  readonly home: string
-  readonly act: string
-  readonly result: string
-  readonly ms: number
-  readonly bytes: number
-  readonly objects: number
-}
 
 /** Counters of one process. */
 export interface Metrics {
@@ -120,11 +111,7 @@ interface Counts {
   readonly posts: Map<string, number>
   readonly rawEmails: Map<string, number>
   readonly firstPosts: TimeHistogram
-  /** Acts on the content store, by home, act and result; objects, bytes and seconds by home and act. */
-  readonly contentActs: Map<string, number>
-  readonly contentObjects: Map<string, number>
-  readonly contentBytes: Map<string, number>
-  readonly contentSeconds: Map<string, number>
+  readonly content: ContentFigures
   readonly sealedActs: Map<string, number>
   readonly sealedReads: Map<string, number>
 }
@@ -187,7 +174,7 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
     posted: (result) => addTo(counts.posts, result),
     rawEmail: (result) => addTo(counts.rawEmails, result),
     firstPosted: (ms) => counts.firstPosts.record(ms),
-    contentDone: (end) => countContent(counts, end),
+    contentDone: (end) => counts.content.done(end),
     sealedActed: (act, result) => addTo(counts.sealedActs, `${act} ${result}`),
     sealedRead: (result) => addTo(counts.sealedReads, result),
     take() {
@@ -200,14 +187,6 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
       return (await page)(figures, labelled)
     },
   }
-}
-
-function countContent(counts: Counts, { home, act, result, ms, bytes, objects }: ContentActEnd): void {
-  const key = `${home} ${act}`
-  addTo(counts.contentActs, `${key} ${result}`)
-  addTo(counts.contentObjects, key, objects)
-  addTo(counts.contentBytes, key, bytes)
-  addTo(counts.contentSeconds, key, ms / 1000)
 }
 
 /** Counters that have counted nothing. */
@@ -238,10 +217,7 @@ function makeCounts(): Counts {
     posts: new Map(),
     rawEmails: new Map(),
     firstPosts: new TimeHistogram(),
-    contentActs: new Map(),
-    contentObjects: new Map(),
-    contentBytes: new Map(),
-    contentSeconds: new Map(),
+    content: new ContentFigures(),
     sealedActs: new Map(),
     sealedReads: new Map(),
   }
@@ -351,21 +327,10 @@ function listTimes({ latency, commits, parseTimes, judgeTimes, firstPosts }: Cou
   ]
 }
 
-function contentFigures({ posts, rawEmails, ...counts }: Counts): readonly PageFigure[] {
-  const { contentActs, contentObjects, contentBytes, contentSeconds } = counts
-  const of = ['home', 'act']
+function contentFigures({ posts, content, ...counts }: Counts): readonly PageFigure[] {
   return [
     labelled('webhook_attempts', 'Counts finished webhook attempts, by result.', posts, 'result'),
-    labelled('webhook_raw_emails', 'Counts sources of mail for webhooks, by result.', rawEmails, 'result'),
-    labelled('content_acts', 'Counts operations of the content store, by result.', contentActs, ...of, 'result'),
-    labelled(
-      'content_objects',
-      'Counts objects written to, read from and removed from the content store.',
-      contentObjects,
-      ...of,
-    ),
-    labelled('content_bytes', 'Counts bytes written to and read from the content store.', contentBytes, ...of),
-    labelled('content_seconds', 'Counts seconds spent in operations of the content store.', contentSeconds, ...of),
+    ...content.figures(),
     labelled(
       'sealed_acts',
       'Counts acts on sealed segments of the log, by result.',
