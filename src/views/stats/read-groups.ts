@@ -77,9 +77,7 @@ export async function readGroups(
   for (const [index, { begins }] of parts.entries())
     for (const [place, atMs] of begins.entries())
       for (const [name, row] of unpackGroups(values[index]?.[place] ?? null)) sums.add(atMs, name, row)
-  const running = parseCounters<HourCounters>(counters)[0] ?? null
-  for (const [group, row] of Object.entries(running?.[1] ?? {}))
-    if (group.startsWith(letter)) sums.add((running?.[0] ?? 0) * HOUR_MS, group.slice(2), row)
+  sums.addRunning(letter, parseCounters<HourCounters>(counters)[0] ?? null)
   if (sums.size > STATS_ROWS_MAX) return TOO_MANY
   const names = query.groupBy === 'tag' ? await readTagNames(deps, owner, sums.names()) : NO_NAMES
   if (typeof names === 'string') return names
@@ -144,6 +142,13 @@ class Sums {
     this.rows.set(rowOf(atMs), unit)
     const endMs = Math.floor(atMs / unitMs) * unitMs + unitMs
     this.lasts.set(name, Math.max(this.lasts.get(name) ?? 0, endMs))
+  }
+
+  /** Adds the current hour, if there is one. */
+  addRunning(letter: string, running: HourCounters | null): void {
+    const [hour, groups] = running ?? [0, {}]
+    for (const [group, row] of Object.entries(groups))
+      if (group.startsWith(letter)) this.add(hour * HOUR_MS, group.slice(2), row)
   }
 
   get size(): number {
