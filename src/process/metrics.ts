@@ -112,6 +112,7 @@ interface Counts {
   readonly rawEmails: Map<string, number>
   readonly firstPosts: TimeHistogram
   readonly content: ContentFigures
+  readonly exports: ExportFigures
   readonly sealedActs: Map<string, number>
   readonly sealedReads: Map<string, number>
 }
@@ -120,13 +121,12 @@ interface Counts {
 export function makeMetrics(httpEngine: string | null = null): Metrics {
   const counts = makeCounts()
   const requests = new RequestTallies()
-  const exports = new ExportFigures()
   let told = sums(counts)
   let page: Promise<FormatPage> | null = null
   return {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     requests,
-    exports,
+    exports: counts.exports,
     accepted(recipients, ms) {
       counts.requests += 1
       counts.recipients += recipients
@@ -183,7 +183,7 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
       return Object.fromEntries(Object.entries(told).map(([name, sum]) => [name, sum - (before[name] ?? 0)]))
     },
     async format(figures, labelled = {}) {
-      page ??= makePage([...listFacts(httpEngine), ...listFigures(counts), ...exports.figures()], requests)
+      page ??= makePage([...listFacts(httpEngine), ...listFigures(counts)], requests)
       return (await page)(figures, labelled)
     },
   }
@@ -218,6 +218,7 @@ function makeCounts(): Counts {
     rawEmails: new Map(),
     firstPosts: new TimeHistogram(),
     content: new ContentFigures(),
+    exports: new ExportFigures(),
     sealedActs: new Map(),
     sealedReads: new Map(),
   }
@@ -327,10 +328,11 @@ function listTimes({ latency, commits, parseTimes, judgeTimes, firstPosts }: Cou
   ]
 }
 
-function contentFigures({ posts, content, ...counts }: Counts): readonly PageFigure[] {
+function contentFigures({ posts, content, exports, ...counts }: Counts): readonly PageFigure[] {
   return [
     labelled('webhook_attempts', 'Counts finished webhook attempts, by result.', posts, 'result'),
     ...content.figures(),
+    ...exports.figures(),
     labelled(
       'sealed_acts',
       'Counts acts on sealed segments of the log, by result.',

@@ -1,6 +1,6 @@
 /**
- * Mails with DMARC and TLS reports whose bytes, texts and packing are changed at random: each is counted or has an issue
- * of the contract, without a throw, and what is counted is within the bounds of a day.
+ * Mails with DMARC and TLS reports whose bytes, texts and packing are changed at random: each is counted or has an
+ * issue of the contract, without a throw, and its counted rows are within the bounds of a day.
  */
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { unzipSync, zipSync } from 'fflate'

@@ -25,7 +25,7 @@ import { formatInstant } from '../../views/instant.ts'
 import type { AccountKey, ServerKey } from '../../views/key.ts'
 import { giveOrder, type OrderDeps } from '../answer.ts'
 import type { ExportPlace, ExportPlaces } from './places.ts'
-import { REPORTS, TLS_REPORTS } from './report-tables.ts'
+import { DMARC_TABLE, TLS_TABLE } from './report-tables.ts'
 import { ACTIVITY, BOUNCES, MESSAGES, SUPPRESSIONS, type Table, type TableDeps, type TablePage } from './tables.ts'
 
 /** Dependencies of exports. */
@@ -51,8 +51,8 @@ export function exportHandlers(deps: ExportDeps) {
     exportBounces: makeExport(deps, BOUNCES),
     exportSuppressions: makeExport(deps, SUPPRESSIONS),
     exportActivity: makeExport(deps, ACTIVITY),
-    exportReports: makeExport(deps, REPORTS),
-    exportTlsReports: makeExport(deps, TLS_REPORTS),
+    exportReports: makeExport(deps, DMARC_TABLE),
+    exportTlsReports: makeExport(deps, TLS_TABLE),
   }
 }
 

@@ -13,7 +13,7 @@ import type { Table } from './tables.ts'
 
 const NOTED = ['from', 'to', 'source', 'result']
 
-export const REPORTS: Table<AccountKey, ReportExport> = {
+export const DMARC_TABLE: Table<AccountKey, ReportExport> = {
   columns: [
     ...['day', 'source', 'own', 'messages', 'result', 'dkim', 'spf', 'disposition', 'override', 'headerFrom'],
     ...['dkimResult', 'dkimDomain', 'dkimSelector', 'spfResult', 'spfDomain'],
@@ -42,7 +42,7 @@ export const REPORTS: Table<AccountKey, ReportExport> = {
   },
 }
 
-export const TLS_REPORTS: Table<AccountKey, TlsReportExport> = {
+export const TLS_TABLE: Table<AccountKey, TlsReportExport> = {
   columns: ['day', 'reporter', 'policyType', 'result', 'receivingMx', 'sendingIp', 'reason', 'sessions'],
   notedFields: NOTED,
   async readPage({ read, nowMs }, { key, body, params, after }) {

@@ -1,8 +1,8 @@
 /**
  * compressed - large answers of the dashboard's interface, as gzip for browsers that take it
  *
- * A list of messages is 40 KB of JSON, and a page that is open reads it again and again. Small answers, among them every
- * one with a key or a secret, stay as they are. Cookies are SameSite=Strict, so no other page can have an answer made
+ * A list of messages is 40 KB of JSON, and a page that is open reads it again and again. Small answers, among them
+ * every one with a key or a secret, stay as they are. Cookies are SameSite=Strict, so no other page can cause an answer
  * whose length it could compare.
  *
  * Spec member.mirror
