@@ -36,6 +36,7 @@ export const EXAMINED = [
   'service-dkim',
   'dmarc',
   'report-authorization',
+  'egress',
   'blocklists',
   'tls',
   'unsubscribe',

@@ -19,15 +19,17 @@ const REASONS: Readonly<Record<Exclude<BlocklistResult['unusable'], null>, strin
   bad_answer: 'answers with addresses outside of 127.0.0.0/8',
 }
 
-/** Asks the lists of the settings. Takes the public outgoing addresses, as far as they are known. */
+/** Asks the lists of the settings. Takes the public outgoing addresses, as far as they are known, and of sources. */
 export async function examineBlocklists(
   { resolver, config }: DnsDeps & { readonly config: Pick<Config, 'blocklists'> },
   outAddresses: readonly string[],
+  sources: readonly string[] = [],
 ): Promise<Finding> {
   const { blocklists: lists, smtpHostname, privateNetworksAllowed } = config
   if (lists.length === 0) return well('blocklists', 'BLOCKLISTS names no list')
   const named = outAddresses.length > 0 ? outAddresses : ((await lookUpAddresses(resolver, smtpHostname)) ?? [])
-  const addresses = named.filter((one) => isPublicAddress(one, privateNetworksAllowed))
+  const all = [...new Set([...named, ...sources])]
+  const addresses = all.filter((one) => isPublicAddress(one, privateNetworksAllowed))
   if (addresses.length === 0) return well('blocklists', 'No public sending address is known: no list was asked')
   return blocklistFinding(await askBlocklists(resolver, { lists, addresses }), addresses)
 }

@@ -143,12 +143,17 @@ async function isExchange(
   return addresses === null ? null : addresses.length > 0 && addresses.every((one) => ownAddresses.includes(one))
 }
 
-/** Whether an SPF record permits us to send mail of our return paths (RFC 7208). */
-export async function examineSpf(deps: DnsDeps, outAddresses: readonly string[]): Promise<Finding> {
+/** Whether an SPF record permits us, and each source, to send mail of our return paths (RFC 7208). */
+export async function examineSpf(
+  deps: DnsDeps,
+  outAddresses: readonly string[],
+  sources: readonly string[] = [],
+): Promise<Finding> {
   const { resolver, config } = deps
   const named =
     outAddresses.length === 0 ? ((await lookUpAddresses(resolver, config.smtpHostname)) ?? []) : outAddresses
-  const addresses = named.filter((one) => isPublishable(one, config.privateNetworksAllowed))
+  const all = [...new Set([...named, ...sources])]
+  const addresses = all.filter((one) => isPublishable(one, config.privateNetworksAllowed))
   const root = serviceReturnPathHost(config.serviceDomain)
   for (const host of [root, `*.${root}`]) {
     const answer = await resolver.look('TXT', host.replace('*', SOME_LABEL), { fresh: true })

@@ -38,6 +38,7 @@ import {
 } from './dns.ts'
 import { examineDnssec } from './dnssec.ts'
 import { examineDomains } from './domains.ts'
+import { examineEgress, readSources, sourceAddresses } from './egress.ts'
 import { failed } from './finding.ts'
 import { examineBackup, examineExposure, examineFsync, examineKernel, examineNode } from './host.ts'
 import { examineDisk, examineHttpEngine, examineTls } from './machine.ts'
@@ -141,14 +142,16 @@ async function examineRedis({ config, store, storeFault }: ExamineDeps, isOwn: b
 
 /** The records that are needed, with the addresses that are known by now. */
 async function listRecords(
-  { config, resolver, serviceKey }: ExamineDeps,
+  { config, resolver, serviceKey, read }: ExamineDeps,
   port: Port | Finding,
 ): Promise<Health['records']> {
   const known = 'finding' in port ? port.outAddresses : []
+  const stored = await readSources(read)
+  const sources = stored === null ? [] : sourceAddresses(stored, config.privateNetworksAllowed)
   const named = async (host: string) => (await lookUpAddresses(resolver, host)) ?? []
   const outAddresses = known.length === 0 ? await named(config.smtpHostname) : known
   const mxAddresses = await named(`mx.${config.serviceDomain}`)
-  const records = serviceRecords({ config, serviceKey, outAddresses, mxAddresses })
+  const records = serviceRecords({ config, serviceKey, outAddresses, sourceAddresses: sources, mxAddresses })
   return records.map(({ host, type, value, remark = null }) => ({ host, type, value, remark }))
 }
 
@@ -169,15 +172,23 @@ async function examineNames(deps: ExamineDeps, port: Promise<Port | Finding>): P
   ]
   const found = await port
   const outAddresses = 'finding' in found ? found.outAddresses : []
-  const outward =
-    config.relayUrl === null
+  const stored = await readSources(deps.read)
+  const sources = stored === null ? [] : sourceAddresses(stored, config.privateNetworksAllowed)
+  const isDirect = config.relayUrl === null
+  // The address of a relay is the relay's own.
+  const known = isDirect ? outAddresses : sources
+  const outward = [
+    one('egress', () => examineEgress(dns, deps.ring, stored)),
+    ...(isDirect
+      ? [one('ehlo-name', () => examineEhloName(dns, outAddresses)), one('ptr', () => examinePtr(dns, outAddresses))]
+      : []),
+    ...(isDirect || sources.length > 0
       ? [
-          one('ehlo-name', () => examineEhloName(dns, outAddresses)),
-          one('ptr', () => examinePtr(dns, outAddresses)),
-          one('spf', () => examineSpf(dns, outAddresses)),
-          one('blocklists', () => examineBlocklists(deps, outAddresses)),
+          one('spf', () => examineSpf(dns, known, sources)),
+          one('blocklists', () => examineBlocklists(deps, known, sources)),
         ]
-      : []
+      : []),
+  ]
   return [own, ...(await Promise.all([...inward, ...outward]))]
 }
 

@@ -51,6 +51,7 @@ export interface RecordsInput {
   readonly serviceKey: SigningKey | null
   /** The public addresses of outgoing and incoming mail, as far as they are known. */
   readonly outAddresses: readonly string[]
+  readonly sourceAddresses?: readonly string[]
   readonly mxAddresses: readonly string[]
 }
 
@@ -60,7 +61,8 @@ export function serviceRecords(input: RecordsInput): readonly ZoneFileRecord[] {
   const { serviceDomain, inboundDomain, smtpHostname, relayUrl, privateNetworksAllowed } = config
   const publishable = (addresses: readonly string[]): readonly string[] =>
     addresses.filter((one) => isPublishable(one, privateNetworksAllowed))
-  const out = publishable(input.outAddresses)
+  const out = publishable(relayUrl === null ? input.outAddresses : [])
+  const sources = input.sourceAddresses ?? []
   const mx = `mx.${serviceDomain}`
   const root = serviceReturnPathHost(serviceDomain)
   const roots = [root, `*.${root}`]
@@ -71,7 +73,7 @@ export function serviceRecords(input: RecordsInput): readonly ZoneFileRecord[] {
     ...(isDirect ? addressRecords(smtpHostname, out) : []),
     ...(mx === smtpHostname && isDirect ? [] : addressRecords(mx, publishable(input.mxAddresses))),
     ...roots.map((host): ZoneFileRecord => ({ host, type: 'MX', value: `10 ${mx}` })),
-    ...(isDirect ? roots.map((host) => spfRecord(host, out)) : []),
+    ...(isDirect || sources.length > 0 ? roots.map((host) => spfRecord(host, [...new Set([...out, ...sources])])) : []),
     { host: inboundDomain, type: 'MX', value: `10 ${mx}` },
     ...key,
     { host: `_dmarc.${serviceDomain}`, type: 'TXT', value: 'v=DMARC1; p=reject' },

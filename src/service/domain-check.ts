@@ -5,6 +5,7 @@
 import { checkDomain } from '../dns/check-domain.ts'
 import type { Resolver } from '../dns/resolve.ts'
 import { makeSendingAddresses } from '../dns/sending-addresses.ts'
+import { isPublicAddress } from '../mail/ip-address.ts'
 import type { DomainLaneDeps } from '../outbound/domain-lanes.ts'
 import type { Config } from '../process/config.ts'
 import { monotonicMs } from '../process/fence.ts'
@@ -20,12 +21,15 @@ export interface DomainLookups {
   readonly sendingAddresses: () => Promise<readonly string[]>
 }
 
-/** Makes the lookups. */
-export function makeDomainLookups(config: Config, resolver: Resolver): DomainLookups {
+/** Makes the lookups. Takes the addresses of sources of outgoing mail. */
+export function makeDomainLookups(config: Config, resolver: Resolver, sources: () => readonly string[]): DomainLookups {
   const { dnsServers, privateNetworksAllowed } = config
+  const own = makeSendingAddresses(config, resolver)
+  const publicOf = (addresses: readonly string[]) =>
+    addresses.filter((one) => isPublicAddress(one, privateNetworksAllowed))
   const authoritative = dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
   return {
     check: (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative }),
-    sendingAddresses: makeSendingAddresses(config, resolver),
+    sendingAddresses: async () => [...new Set([...(await own()), ...publicOf(sources())])],
   }
 }

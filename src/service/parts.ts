@@ -196,7 +196,10 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   }
   const mail = { outgoing, received, parsing, contents, mailRoom, outbound, delivering, webhooks }
   const made = { ...mail, logStore, self, resolver, metrics, closeStore }
-  const readers = { lookups: makeDomainLookups(config, resolver), broadcastReader: makeBroadcastReader() }
+  const readers = {
+    lookups: makeDomainLookups(config, resolver, outbound.egress.addresses),
+    broadcastReader: makeBroadcastReader(),
+  }
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
   const door = { store, nodes, primaries, cluster, readKeys, rewrites, door: ringDoor }
   const own = { first: { isDone: !config.roles.includes('actors') }, feeds, diskFree: makeDiskFigure(config.dataDir) }

@@ -55,6 +55,8 @@ export interface EgressDoor {
   /** Whether this machine has the address of a source. */
   isHere(source: Source): boolean
   refresh(): Promise<void>
+  /** The addresses of the sources. */
+  addresses(): readonly string[]
   /** Ends the rests of all sources at a site. */
   wake(site: string): void
   /** Gives unused units back. */
@@ -121,6 +123,7 @@ export async function openEgress(deps: EgressDoorDeps): Promise<EgressDoor> {
     },
     isHere: ({ name }) => !elsewhere.has(name),
     refresh,
+    addresses: () => [...(plan?.sources.values() ?? [])].flatMap(({ address }) => address ?? []),
     wake: (site) => quietly(store.wake(rests.wake(site))),
     async close() {
       clearInterval(timer)
