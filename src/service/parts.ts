@@ -194,14 +194,11 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     await contents?.close()
     await opened.close()
   }
+  const lookups = makeDomainLookups(config, resolver, outbound.egress.addresses)
   const mail = { outgoing, received, parsing, contents, mailRoom, outbound, delivering, webhooks }
-  const made = { ...mail, logStore, self, resolver, metrics, closeStore }
-  const readers = {
-    lookups: makeDomainLookups(config, resolver, outbound.egress.addresses),
-    broadcastReader: makeBroadcastReader(),
-  }
+  const made = { ...mail, lookups, logStore, self, resolver, metrics, closeStore }
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>(), waits: new SearchWaits() }
   const door = { store, nodes, primaries, cluster, readKeys, rewrites, door: ringDoor }
   const own = { first: { isDone: !config.roles.includes('actors') }, feeds, diskFree: makeDiskFigure(config.dataDir) }
-  return { ...known, ...made, ...door, ...readers, ...own, smtp, secrets, watch }
+  return { ...known, ...made, ...door, ...own, smtp, secrets, watch, broadcastReader: makeBroadcastReader() }
 }

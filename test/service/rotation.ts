@@ -9,7 +9,7 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { homeShard } from '../../cluster/id.ts'
 import { deriveRingKeys, openRing } from '../../src/state/ring/ring.ts'
-import { totpOwner, webhookSecretOwner } from '../../src/state/ring/sealed-values.ts'
+import { relayPasswordOwner, totpOwner, webhookSecretOwner } from '../../src/state/ring/sealed-values.ts'
 import { NONCE_BYTES, sealSecret } from '../../src/state/ring/sealing.ts'
 import { until } from '../support/machine/until.ts'
 import { startReceiver } from '../support/peers/receiver.ts'
@@ -60,7 +60,12 @@ const dkimOwner = async (): Promise<string[]> => {
 }
 const userId = '0197f6a5-0000-7000-8000-000000000001'
 const seekerOf = async (keys: ReturnType<typeof deriveRingKeys>['sealing']) =>
-  new SealedSeeker(keys, [...(await dkimOwner()), webhookSecretOwner(liveServer.serverId), totpOwner(userId)])
+  new SealedSeeker(keys, [
+    ...(await dkimOwner()),
+    webhookSecretOwner(liveServer.serverId),
+    totpOwner(userId),
+    relayPasswordOwner('by'),
+  ])
 const file = (bytes: number) => ({
   name: 'a.bin',
   contentType: 'application/octet-stream',
@@ -91,9 +96,15 @@ t.test('rotation: all that is sealed is sealed again, and works as before [secre
     address: 'x@example.com',
     totp: totp.toString('base64'),
   })
+  const sources = [{ name: 'by', relay: 'smtp://user@relay.test', password: 'of the relay, which is long enough' }]
+  const applied = await service.operate('PUT /v1/operator/egress', {
+    token: operatorToken,
+    body: { sources, pools: [], rules: [] },
+  })
+  t.equal(applied.status, 200, applied.text)
   const before = await (await seekerOf(former)).inRedis(redis)
   const kinds = (keys: readonly string[]) => [...new Set(keys.map((key) => key.split(':')[1]))].sort()
-  t.same(kinds(before), ['dkim', 'head', 'received-head', 'user', 'webhook'])
+  t.same(kinds(before), ['dkim', 'egress', 'head', 'received-head', 'user', 'webhook'])
   t.same(await secretShown(), { generations: 1, rotation: null })
 
   t.match(await rotate(), { status: 202, json: { phase: 'preparing', waitsFor: null } })
@@ -113,6 +124,7 @@ t.test('rotation: all that is sealed is sealed again, and works as before [secre
   t.not(readFileSync(join(folder, 'secret-key'), 'utf8').trim(), SECRET)
   t.equal(await redis.hget('{cl}:conf', 'version'), '2', 'releases without a ring do not open it')
 
+  t.same((await service.operate('GET /v1/operator/egress', { token: operatorToken })).json.passwords, ['by'])
   const head = await redis.hgetall((await redis.keys('*:head:*'))[0] as string)
   t.match(Object.values(head)[0], /"1\.[\w-]{54}"/, 'a value names its generation')
 })
