@@ -25,6 +25,7 @@ import { benchSizing } from './figures/sizing.ts'
 import { benchStart } from './figures/start.ts'
 import { benchSubmission } from './figures/submission.ts'
 import { benchWebhooks } from './figures/webhooks.ts'
+import { benchPage } from './page.ts'
 
 const HELP = `Usage: npm run bench -- <name> [options]
 
@@ -50,6 +51,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   broadcast   50,000 recipients in one request: its 202, its release, what others feel, bytes of Redis
   content     mails with attachments accepted a second, in files and in Redis, and what Redis keeps of them
 
+  page        the figures of docs/understand/performance.md, in some eight minutes
   cold        a store of thirteen months, filled with a moved clock and copied to 13 million messages: memory, disk, start,
               reading, searching, erasing, and the whole machine while it seals, rewrites its file and makes a backup
 
@@ -104,6 +106,7 @@ async function main(): Promise<void> {
   if (values.help === true) console.log(HELP)
   else if (positionals[0] === 'accept')
     await benchAccept({ ...times, only: only ?? CONTESTANTS_USUAL, isProfiled: values.profile === true })
+  else if (positionals[0] === 'page') await benchPage()
   else if (positionals[0] === 'memory') await benchMemoryOf(values)
   else if (positionals[0] === 'cold') await benchCold({ messages: readNumber('messages', values.messages, 1_000_000) })
   else if (positionals[0] === 'sizing') await benchSizing(readNumber('messages', values.messages, 3_000))

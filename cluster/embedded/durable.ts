@@ -53,6 +53,39 @@ export async function setRight(client: Redis, durability: Durability): Promise<B
   return breaches
 }
 
+/** Bytes since the last rewrite from which on another one shortens the next start: about a second of reading. */
+const GROWN_BYTES_MIN = 64 * 1024 * 1024
+/** A larger store is not rewritten within the seconds of a stop. */
+const MEMORY_BYTES_MAX = 1024 * 1024 * 1024
+
+/** Whether a rewrite at a stop shortens the next start by more than it takes. Takes the text of INFO. */
+export function paysToRewrite(info: string): boolean {
+  const numberOf = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
+  const grownBytes = numberOf('aof_current_size') - numberOf('aof_base_size')
+  return grownBytes >= GROWN_BYTES_MIN && numberOf('used_memory') <= MEMORY_BYTES_MAX
+}
+
+/**
+ * Rewrites the file if that pays, within `msMax`. A rewrite that is not done by then ends with the store, whose files
+ * are complete without it. Never throws.
+ * @returns whether the file was rewritten
+ */
+export async function rewriteIfWorth(client: Redis, msMax: number): Promise<boolean> {
+  try {
+    if (!paysToRewrite(await client.info())) return false
+    await client.bgrewriteaof()
+    const endMs = performance.now() + msMax
+    while (performance.now() < endMs) {
+      await pause(STEP_MS)
+      const info = await client.info('persistence')
+      if (!isRewriting(info)) return /^aof_last_bgrewrite_status:ok/m.test(info)
+    }
+  } catch {
+    // Without memory for a fork, or beside another rewrite, the file stays as it is.
+  }
+  return false
+}
+
 /**
  * Waits until the store's file has everything that is in memory, and requests a rewrite if the last one failed.
  * @returns false when it has not within `msMax`

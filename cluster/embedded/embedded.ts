@@ -24,7 +24,7 @@ import { removeOldEnds } from './aof-end.ts'
 import type { Durability, StoreLog } from './binary.ts'
 import { describeEnd, describeSilence } from './crash-diagnostics.ts'
 import { lockDirectory } from './directory-lock.ts'
-import { setRight, writtenWhole } from './durable.ts'
+import { rewriteIfWorth, setRight, writtenWhole } from './durable.ts'
 import { livingRedisPid, strandedRedisPid } from './probe.ts'
 import { openRedis, type Place } from './process.ts'
 import { watchRedisLog } from './redis-log.ts'
@@ -40,6 +40,8 @@ const SHUTDOWN_STEPS_MAX = 350
 const WHOLE_MS_MAX = 5000
 /** The time that a stop waits for sums; without them the next start has less to compare. */
 const SUMS_MS_MAX = 2000
+/** Of a rewrite before the end, which makes the next start faster. */
+const REWRITE_MS_MAX = 5000
 const BACKOFF_MS_MAX = 5000
 const SWEEP_MS = 3_600_000
 /** A Redis that lived this long was healthy, and the next failure begins a new series. */
@@ -84,10 +86,11 @@ export interface EmbeddedRedis {
    */
   rescue(): Promise<void>
   /**
-   * Ends the watch and, if `whenLast` allows it, the store. Resolves once the store's process has gone.
+   * Ends the watch and, if `whenLast` allows it, the store. With `rewrites` the store rewrites its file first if that
+   * pays, for 5 s at most. Resolves once the store's process has gone.
    * @returns whether the store was stopped; throws what `whenLast` threw or why the store refused
    */
-  stop(options: { whenLast: () => Promise<boolean> }): Promise<boolean>
+  stop(options: { whenLast: () => Promise<boolean>; rewrites?: boolean }): Promise<boolean>
 }
 
 /**
@@ -126,7 +129,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
     directory,
     describe: () => describeSilence(path),
     rescue,
-    async stop({ whenLast }) {
+    async stop({ whenLast, rewrites = false }) {
       stopping.abort()
       clearInterval(sweep)
       endLogWatch()
@@ -134,6 +137,8 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
       try {
         if (running === null || !(await whenLast())) return false
         const fault = directory.look()
+        if (rewrites && fault === null && (await rewriteIfWorth(running.client, REWRITE_MS_MAX)))
+          log.info({}, 'The append-only file was rewritten for a faster start')
         // If it ends, its data is lost.
         if (fault?.kind === 'deleted') await rescue()
         else if (!(await shutDown(place, running.client, fault?.kind === 'damaged'))) return false

@@ -227,8 +227,11 @@ async function closeStore({
 }): Promise<void> {
   watch.stop()
   door.stop()
-  await embedded?.stop({ whenLast: () => isUnused(opened.nodes.common()) })
-  opened.store.close()
+  try {
+    await embedded?.stop({ whenLast: () => isUnused(opened.nodes.common()), rewrites: true })
+  } finally {
+    opened.store.close()
+  }
 }
 
 /** After a failed start, an adopted Redis may belong to other processes too. */

@@ -10,6 +10,7 @@ import {
   readlinkSync,
   realpathSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { connect } from 'node:net'
@@ -138,6 +139,25 @@ t.test('embedded redis: stop leaves it running while another process uses it', a
   t.equal(await ask(second, directory, 'PING'), 'PONG')
   t.equal(await second.stop(last), true)
   t.same(redisIn(directory), [])
+})
+
+t.test('embedded redis: a stop rewrites a file that has grown, and keeps its data', async (t) => {
+  const directory = freshDirectory(t)
+  const redis = await start(directory)
+  // One key many times: 100 MB of file, a megabyte of data.
+  for (let round = 0; round < 100; round += 1)
+    await ask(redis, directory, 'SET', 'key', `${round} ${'x'.repeat(1024 * 1024)}`)
+  await redis.stop({ ...last, rewrites: true })
+  const files = readdirSync(join(directory, 'appendonlydir'))
+  const bytes = files.reduce((sum, name) => sum + statSync(join(directory, 'appendonlydir', name)).size, 0)
+  t.ok(bytes < 8 * 1024 * 1024, `${bytes} ${files}`)
+  const again = await start(directory)
+  t.match(await ask(again, directory, 'GET', 'key'), /^99 /)
+  await ask(again, directory, 'SET', 'key', 'small')
+  await again.stop({ ...last, rewrites: true })
+  const third = await start(directory)
+  t.equal(await ask(third, directory, 'GET', 'key'), 'small')
+  await third.stop(last)
 })
 
 t.test('embedded redis: adopted, with its data, after its starter was killed', async (t) => {

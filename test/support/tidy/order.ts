@@ -8,6 +8,7 @@ import { codeOf, importsOf, isIn, type Source, targetOf } from './source.ts'
  */
 const FLOORS: readonly (readonly string[])[] = [
   ['bench/main.ts'],
+  ['bench/page.ts'],
   ['bench/figures'],
   ['bench/contestants'],
   ['bench/load'],
