@@ -38,7 +38,7 @@ const TRIED: readonly string[] = ['install', 'upgrade', 'backup', 'many-processe
 )
 /**
  * Whose blocks another test runs (`http/proxy.ts`, `cluster-guide.ts`) or makes (`contract.ts`); of other pages
- * `ci-guide.ts` and `cli/mcp/mcp.ts` run those of other languages.
+ * `deep/ci-guide.ts` and `deep/cli/mcp/mcp.ts` run those of other languages.
  */
 const OTHERS: readonly string[] = [
   'docs/operate/proxy.md',

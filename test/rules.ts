@@ -8,7 +8,7 @@ import { CRASH_POINTS } from './support/store/crash-shard.ts'
 
 const README = readFileSync(join(ROOT, 'cluster/README.md'), 'utf8')
 const TABLE = README.slice(README.indexOf('<!-- rules:begin -->'), README.indexOf('<!-- rules:end -->'))
-const FOLDERS = ['test/cluster', 'test', 'test/deep/simulation', 'test/deep']
+const FOLDERS = ['test/cluster', 'test', 'test/deep/simulation', 'test/deep/cluster', 'test/deep']
 const GIVEN = [...BUGS.map(({ name }) => name), ...CRASH_POINTS]
 
 t.test('rules: each is proven by tests that exist', async (t) => {
