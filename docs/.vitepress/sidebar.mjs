@@ -68,6 +68,7 @@ const GROUPS = {
     ['ARCHITECTURE', 'Architecture'],
     ['understand/promise', 'The promise'],
     ['understand/delivery', 'Delivery'],
+    ['understand/performance', 'Performance'],
     ['understand/known-limits', 'Known limits'],
   ],
   Contribute: [
