@@ -39,7 +39,7 @@ export class UnhealthyExit {
     return this.selfCheck.ails
   }
 
-  /** Whether new asks would be answered: every connection answers, and so were some of the last asks. */
+  /** Whether new asks would be answered: every connection answers, and some of the last asks were answered. */
   isOfUse(atMs: number): boolean {
     return !this.recent.areRefused(atMs) && this.deps.lags().every(({ ms }) => ms <= LAG_MS_MAX)
   }

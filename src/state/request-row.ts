@@ -200,7 +200,7 @@ function placeOf(kinds: Map<string, number>, row: RequestRow): number {
   return kinds.size - 1
 }
 
-/** Unpacks what `packRequests` made, also of before. Throws SyntaxError on another text. */
+/** Unpacks rows of `packRequests`, and of earlier releases. Throws SyntaxError for any other text. */
 export function unpackRequests(text: string): RequestRow[] {
   const entry = JSON.parse(text) as Packed | readonly Before[]
   if (!('k' in entry)) return entry.map(rowOfBefore)

@@ -62,7 +62,7 @@ export interface ResponseSocket {
   answer(head: AnswerHead, body: string | Uint8Array | null, how: AnswerHow): void
   /** Writes the head of an answer that follows in pieces, in the same `cork` as the first piece. */
   begin(head: AnswerHead): void
-  /** Writes a piece of an answer of unknown length. False: it waits for the client. */
+  /** Writes a piece of an answer of unknown length. Returns false if it waits until the client reads. */
   write(text: string): boolean
   /** Ends an answer of unknown length. */
   end(text: string): void

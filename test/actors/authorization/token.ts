@@ -1,4 +1,4 @@
-/** token - who may order about whose keys, in the order of refusals. */
+/** token - which keys may manage the keys of which owner, in the order of refusals. */
 
 import t from 'tap'
 import type { Ref, States } from '../../../cluster/behaviour.ts'

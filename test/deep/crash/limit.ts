@@ -47,8 +47,8 @@ t.test(`limit: ${CLIENTS} clients in 4 processes against ${LIMIT} a minute, exac
 })
 
 /**
- * One account's minute; tried again in the next one when it did not fall into one, or a request was not decided in
- * time.
+ * Sends all requests of one account within a minute. Starts again in the next minute if they were spread over two, or
+ * if a request was not decided in time.
  */
 async function round(token: string): Promise<string> {
   const ports = fleet.with('http').map(({ httpPort }) => httpPort)

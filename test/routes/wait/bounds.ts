@@ -9,7 +9,7 @@ const SERVER_ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'
 const EMPTY: Answer = { status: 200, json: { messages: [] } }
 const FOUND: Answer = { status: 200, json: { messages: [{}] } }
 
-/** A wait over answers of its search in turn, and the ways in which it can end. */
+/** Starts a wait whose searches get these answers in turn. Returns it with the ways in which it can end. */
 function start(answers: Answer[], { hear = async () => () => undefined, waitSeconds = 30 }: Partial<Options> = {}) {
   const waits = new SearchWaits()
   const ends: (() => void)[] = []
