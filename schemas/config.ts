@@ -232,6 +232,14 @@ export const SETTINGS = [
     meaning: 'Port of SMTP submission with implicit TLS; `0` disables it.',
   },
   {
+    name: 'SUBMISSION_DSN',
+    kind: 'choice',
+    choices: SWITCHES,
+    default: 'off',
+    meaning:
+      'Whether SMTP submission offers DSN (RFC 3461). Servers with bounce mail switched on then report outcomes to the sender by mail.',
+  },
+  {
     name: 'MX_PORT',
     kind: 'integer',
     min: 0,

@@ -26,6 +26,12 @@ export const LIMIT_ENTRY = {
 const NAME = { type: 'string', minLength: 1, maxLength: NAME_CHARS_MAX } as const
 const LIMIT_OR_NULL = { type: ['integer', 'null'], minimum: 1, maximum: OPERATOR_INTEGER_MAX } as const
 
+/** Spec submission.reports */
+const BOUNCE_MAIL = {
+  type: 'boolean',
+  description: 'Whether senders over SMTP get reports by mail; needs `SUBMISSION_DSN=on`',
+} as const
+
 const BODY_PROPERTIES = {
   name: NAME,
   mode: { enum: ['live', 'test'] },
@@ -52,7 +58,7 @@ export const SERVER_BODY_AS_OPERATOR = {
 /** Body of PATCH /v1/servers/{serverId}: any subset; null takes a limit away. */
 export const SERVER_PATCH_BODY = {
   type: 'object',
-  properties: { name: NAME, perMinuteLimit: LIMIT_OR_NULL, monthlyCap: LIMIT_OR_NULL },
+  properties: { name: NAME, perMinuteLimit: LIMIT_OR_NULL, monthlyCap: LIMIT_OR_NULL, bounceMail: BOUNCE_MAIL },
   additionalProperties: false,
 } as const
 
@@ -71,9 +77,10 @@ const SERVER_PROPERTIES = {
       additionalProperties: false,
     },
   },
+  bounceMail: BOUNCE_MAIL,
 } as const
 
-const SERVER_REQUIRED = ['serverId', 'name', 'mode', 'createdAt', 'limits', 'sendingDomains'] as const
+const SERVER_REQUIRED = ['serverId', 'name', 'mode', 'createdAt', 'limits', 'sendingDomains', 'bounceMail'] as const
 
 /** Answer of GET /v1/server and of every route that reads or changes one. */
 export const SERVER = {

@@ -47,12 +47,14 @@ export function addServerCommands(program: Command, ended: Ended): void {
     .description('print the server of the key, or another server of the account, with its limits and domains')
     .action(async (id, options) => ended(await showServer(id, options)))
   withClientOptions(server.command('update <serverId>'))
-    .description('rename a server or change its limits')
+    .description('rename a server, or change its limits or its bounce mail')
     .option('--name <name>', 'its new name')
     .option('--per-minute <emails>', 'limit per minute of the server; none removes it', parseIntegerOrNone)
     .option('--monthly-cap <emails>', 'monthly limit of the server; none removes it', parseIntegerOrNone)
-    .action(async (id, { name, perMinute, monthlyCap, ...options }) => {
-      const body = { name, perMinuteLimit: orNull(perMinute), monthlyCap: orNull(monthlyCap) }
+    .addOption(new Option('--bounce-mail <switch>', 'report outcomes to SMTP senders by mail').choices(['on', 'off']))
+    .action(async (id, { name, perMinute, monthlyCap, bounceMail, ...options }) => {
+      const reports = bounceMail === undefined ? {} : { bounceMail: bounceMail === 'on' }
+      const body = { name, perMinuteLimit: orNull(perMinute), monthlyCap: orNull(monthlyCap), ...reports }
       ended(print(options, await makeClient(options, 'account').patch<Server>(at(id), body), formatFields))
     })
   withClientOptions(server.command('remove <serverId>'))

@@ -66,6 +66,8 @@ export interface Config {
   /** 0 for no listener; the same for the next two. */
   submissionPort: number
   submissionTlsPort: number
+  /** Whether SMTP clients may ask for reports by mail. */
+  submissionDsn: 'off' | 'on'
   mxPort: number
   /** Both null for a self-signed one in `dataDir`. */
   tlsCert: string | null
@@ -232,6 +234,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     smtpHost: read('SMTP_HOST') as string,
     submissionPort: read('SUBMISSION_PORT') as number,
     submissionTlsPort: read('SUBMISSION_TLS_PORT') as number,
+    submissionDsn: read('SUBMISSION_DSN') as Config['submissionDsn'],
     mxPort: read('MX_PORT') as number,
     tlsCert: read('TLS_CERT') as string | null,
     tlsKey: read('TLS_KEY') as string | null,

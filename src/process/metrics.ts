@@ -64,6 +64,8 @@ export interface Metrics {
   firstPosted(ms: number): void
   /** An act on the content store ended. */
   contentDone(act: ContentActEnd): void
+  /** An attempt to send a report to an SMTP client ended. */
+  bounceMailed(result: string): void
   sealedActed(act: string, result: string): void
   sealedRead(result: string): void
   /** Counts since the last call, for a line of the log. */
@@ -148,9 +150,8 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
     attemptedBy: (source, result) => counts.attempts.countSource(source, result),
     examined: (findings) => counts.checksRun.examined(findings),
     blocklists: (results) => counts.checksRun.blocklists(results),
-    broadcast({ released, failed }) {
-      if (released > 0) addTo(counts.broadcasts, 'released', released)
-      if (failed > 0) addTo(counts.broadcasts, 'failed', failed)
+    broadcast(step) {
+      for (const [result, by] of Object.entries(step)) if (by > 0) addTo(counts.broadcasts, result, by)
     },
     scheduled: (result, messages) => addTo(counts.scheduled, result, messages),
     received: (kind) => addTo(counts.received, kind),
@@ -177,6 +178,7 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
     contentDone: (end) => counts.content.done(end),
     sealedActed: (act, result) => addTo(counts.sealedActs, `${act} ${result}`),
     sealedRead: (result) => addTo(counts.sealedReads, result),
+    bounceMailed: (result) => counts.attempts.bounceMailed(result),
     take() {
       const before = told
       told = sums(counts)

@@ -5,7 +5,7 @@
  */
 
 import { homeShard } from '../../cluster/id.ts'
-import type { ServerBody } from '../../schemas/server.ts'
+import type { ServerBody, ServerPatchBody } from '../../schemas/server.ts'
 import type { AccountOrderer } from '../actors/authorization/server.ts'
 import type { CreateServerBody, CreateServerReply } from '../actors/server/create-server.ts'
 import { makeKey } from '../http/key.ts'
@@ -44,17 +44,20 @@ async function answerMade(
   return { status: 201, json: { ...resource, key: { ...formatToken(created.tokenId, key), token } } }
 }
 
+type TestRefused = Partial<Pick<ServerPatchBody, 'perMinuteLimit' | 'monthlyCap' | 'bounceMail'>>
+
 /**
- * Refuses limits for a test server, because all test servers of an account share the account's. Null if none are
- * given.
+ * Refuses limits for a test server, because all test servers of an account share the account's, and bounce mail,
+ * because it sends none. Null if none are given.
  */
 export function refuseTestLimits(
   mode: 'live' | 'test',
-  { perMinuteLimit = null, monthlyCap = null }: { perMinuteLimit?: number | null; monthlyCap?: number | null },
+  { perMinuteLimit = null, monthlyCap = null, bounceMail = false }: TestRefused,
 ): Answer | null {
   if (mode === 'live') return null
   const issues = Object.entries({ perMinuteLimit, monthlyCap })
     .filter(([, limit]) => limit !== null)
     .map(([path]) => ({ path, message: 'Must be null on a test server' }))
+  if (bounceMail) issues.push({ path: 'bounceMail', message: 'Must be false on a test server' })
   return issues.length === 0 ? null : refusalReply('invalid_request', { issues })
 }

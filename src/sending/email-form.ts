@@ -10,6 +10,7 @@ import { createHash } from 'node:crypto'
 
 import type { EmailBody } from '../../schemas/email.ts'
 import { parseAddress } from '../mail/address.ts'
+import type { ReportsWanted } from '../state/message/bounce-mail.ts'
 import type { HeadAttachment } from '../state/message/head.ts'
 
 const CONTROL = /[\u0001-\u001f\u007f-\u009f]/g
@@ -46,6 +47,8 @@ export interface RawMessage {
   /** Its own Message-ID with angle brackets; or null. */
   readonly messageId: string | null
   readonly attachments: readonly HeadAttachment[]
+  /** Reports that its client wants; null: none. */
+  readonly reports: ReportsWanted | null
 }
 
 /** A normalized message, independent of the form of the body. */

@@ -134,7 +134,7 @@ function makeItem(
     metadata: message.metadata,
     headers: message.headers,
     attachments: message.raw?.attachments ?? message.attachments.map(headAttachment),
-    raw: message.raw === null ? null : { bytes: message.raw.bytes.length, messageId: message.raw.messageId },
+    raw: message.raw === null ? null : rawContent(message.raw),
     content: {
       parts: parts.map(({ part, chunks }, index) => ({
         part,
@@ -155,4 +155,8 @@ function headAttachment({ name, contentType, contentId, size }: Attachment): Hea
 
 function domainOf(address: string): string {
   return address.slice(address.lastIndexOf('@') + 1)
+}
+
+function rawContent({ bytes, messageId, reports }: NonNullable<SendMessage['raw']>): SendItem['raw'] {
+  return { bytes: bytes.length, messageId, ...(reports && { reports }) }
 }

@@ -17,6 +17,7 @@ import { parseAddress } from '../mail/address.ts'
 import type { MailAddress } from '../mail/mime/address-list.ts'
 import type { ReceivedAttachment } from '../mail/mime/body.ts'
 import { cutValue } from '../mail/mime/header-text.ts'
+import type { ReportsWanted } from '../state/message/bounce-mail.ts'
 import type { HeadAttachment } from '../state/message/head.ts'
 import { canonicalJson, computeFingerprint, type Recipient, type SendMessage } from './email-form.ts'
 import type { SendOrder } from './send-command.ts'
@@ -31,6 +32,14 @@ export interface Submission {
   readonly recipients: readonly string[]
   /** The stream in the user name, in lower case; null if none. */
   readonly streamId: string | null
+  /** Reports that the envelope asks for; null: none. */
+  readonly reports: EnvelopeReports | null
+}
+
+/** Parameters of the envelope about reports (RFC 3461 4). */
+export interface EnvelopeReports extends ReportsWanted {
+  /** MAIL FROM in lower case. */
+  readonly mailFrom: string
 }
 
 /** Stands for SMTP in fingerprints, as a path does for requests. */
@@ -39,7 +48,7 @@ const WAY = 'smtp'
 const SHOWN_ELSEWHERE = /^(?:from|to|cc|bcc|subject|date|message-id|mime-version|content-.*)$/
 
 /** Brings a message into the one form. Spec send.normal */
-export function normaliseSubmission({ header, body, recipients, streamId }: Submission): SendMessage {
+export function normaliseSubmission({ header, body, recipients, streamId, reports }: Submission): SendMessage {
   const { from, control, edited, messageId } = header
   const { mail } = body
   return {
@@ -51,7 +60,10 @@ export function normaliseSubmission({ header, body, recipients, streamId }: Subm
     html: mail.html,
     headers: readHeaders(mail),
     attachments: [],
-    raw: { bytes: edited, messageId, attachments: mail.attachments.map(readAttachment) },
+    raw: {
+      ...{ bytes: edited, messageId, attachments: mail.attachments.map(readAttachment) },
+      reports: reports === null ? null : wantedReports(reports, from.address, mail),
+    },
     tag: control.tag,
     metadata: control.metadata,
     sendAtMs: control.sendAtMs,
@@ -73,6 +85,28 @@ export function makeIdempotency({ header, body }: Submission, message: SendMessa
   const shared = sendAtMs === null ? content : { ...content, sendAtMs }
   return { key, fingerprint: computeFingerprint(WAY, shared) }
 }
+
+/**
+ * The reports that are sent: to the sender, if MAIL FROM names it, and none about automatic mail, reports and lists
+ * (RFC 3834 2). Spec submission.reports
+ */
+function wantedReports(
+  { mailFrom, envid, notify }: EnvelopeReports,
+  from: string,
+  { headers }: SubmittedBody['mail'],
+): ReportsWanted | null {
+  if (mailFrom !== from.toLowerCase() || notify.every((bits) => bits === 0)) return null
+  const isAutomatic = headers.some(({ name, value }) => AUTOMATIC.get(name.toLowerCase())?.test(value))
+  return isAutomatic ? null : { envid, notify }
+}
+
+/** Fields of automatic mail, reports and lists, and their values. */
+const AUTOMATIC: ReadonlyMap<string, RegExp> = new Map([
+  ['auto-submitted', /^(?!no\b)/i],
+  ['precedence', /^(?:bulk|list|junk)\b/i],
+  ['list-id', /^/],
+  ['content-type', /^multipart\/report\b/i],
+])
 
 function readRecipients(
   recipients: readonly string[],

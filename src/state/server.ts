@@ -35,6 +35,8 @@ export interface ServerState {
   readonly streamContentDays?: readonly number[]
   /** How often a retention of its own or of a stream was changed: removed content is looked for again. */
   readonly contentChanges?: number
+  /** Whether SMTP clients of the server get bounce mail; absent: no. */
+  readonly bounceMail?: boolean
   /** Set once it was removed: it has no key then, and is not shown. */
   readonly removedAtMs?: number
 }
@@ -43,12 +45,15 @@ export interface ServerState {
 export type ServerChanges = Partial<
   Pick<
     ServerState,
-    'name' | 'perMinuteLimit' | 'monthlyCap' | 'sentContentDays' | 'streamContentDays' | 'contentChanges'
+    'name' | 'perMinuteLimit' | 'monthlyCap' | 'bounceMail' | 'sentContentDays' | 'streamContentDays' | 'contentChanges'
   >
 >
 
 /** Figures of one hour, stream by stream (`message/hour-count.ts`). */
 export type HourCounters = readonly [hour: number, streams: Readonly<Record<string, readonly number[]>>]
+
+/** An hour, and its bounce mails. */
+export type ReportCount = readonly [hour: number, count: number]
 
 /** Counters of a server. */
 export interface ServerCounters {
@@ -65,6 +70,8 @@ export interface ServerCounters {
   readonly openBroadcasts?: number
   /** Recipients of scheduled messages. */
   readonly scheduled?: ScheduledDays
+  /** Bounce mails in the hour that runs. */
+  readonly bounceMails?: ReportCount
 }
 
 export type ServerEvent =

@@ -72,6 +72,7 @@ export function formatServer(server: ServerState, around: ServerAround): Server 
     createdAt: formatInstant(server.createdAtMs),
     limits: limits.map(formatLimit),
     sendingDomains: formatSendingDomains(sending, server.mode),
+    bounceMail: server.bounceMail ?? false,
   }
 }
 

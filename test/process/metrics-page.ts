@@ -16,6 +16,7 @@ async function fullPage(): Promise<string> {
   metrics.replayed()
   metrics.refused('rate_limited')
   metrics.notTaken('disk')
+  metrics.bounceMailed('delivered')
   const bounced = {
     result: 'bounced',
     classification: 'InvalidRecipient',

@@ -15,7 +15,7 @@ function submit(mail: string, changes: Partial<Submission> = {}): Submission {
   if (!read.ok) throw new Error(read.text)
   const { header } = read
   const body = readSubmittedBody({ edited: header.edited, isKeyed: header.control.idempotencyKey !== null })
-  return { header, body, recipients: ['ann@x.co'], streamId: null, ...changes }
+  return { header, body, recipients: ['ann@x.co'], streamId: null, reports: null, ...changes }
 }
 
 const PLAIN = 'From: "Shop" <Shop@acme.co>\nTo: Ann <ANN@X.co>\nSubject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=\n\nHello\n'

@@ -30,9 +30,11 @@ import { packStatus, statusField, suppressedStatus } from '../../state/message/s
 import { contentIdOf } from '../../state/object-name.ts'
 import { PersonNumbers } from '../../state/person/person.ts'
 import { enterSegment, hasPostings, type Segment, type SegmentBounds } from '../../state/segment.ts'
+import type { ReportCount } from '../../state/server.ts'
 import type { StreamState } from '../../state/stream.ts'
 import { suppressionIn } from '../../state/suppression.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
+import { reportEvent } from '../bounce-mail/events/report-event.ts'
 import { acceptedSignals, announced, announceMessages } from '../webhook/announce.ts'
 import type { Labels } from '../webhook/filter.ts'
 import type { CapTelling } from './cap.ts'
@@ -87,7 +89,7 @@ export function acceptAll(turn: SendTurn, { rate, telling, bounds, refused }: Ac
   const done: Done<SendReply> = {
     kind: 'done',
     reply: { kind: 'accepted', messages, ...(refused && { refused }), test: body.test, replayed: false, rate },
-    counters: countersAfter(turn, { segment: acceptance.segment, hour: hour.value, telling }),
+    counters: countersAfter(turn, { ...acceptance.counts, hour: hour.value, telling }),
     ops,
     absent: acceptance.absent,
     due: acceptance.due,
@@ -125,7 +127,8 @@ class Acceptance {
   readonly streamIds: string[] = []
   readonly labels: Labels[] = []
   readonly counted: Counted[] = []
-  segment: Segment | null
+  private segment: Segment | null
+  private bounceMails: ReportCount | undefined
   private readonly turn: SendTurn
   private readonly bounds: SegmentBounds
   private readonly ops: Op[] = []
@@ -136,6 +139,7 @@ class Acceptance {
     this.turn = turn
     this.bounds = bounds
     this.segment = turn.serverCounters?.segment ?? null
+    this.bounceMails = turn.serverCounters?.bounceMails
     this.persons = new PersonNumbers(turn.facts, { shard: context.shard, accountId: body.accountId })
   }
 
@@ -182,6 +186,11 @@ class Acceptance {
   finish(): Op[] {
     this.ops.push(...this.persons.ops())
     return this.ops
+  }
+
+  /** Counters of the server that the messages change. */
+  get counts(): { readonly segment: Segment | null; readonly bounceMails: ReportCount | undefined } {
+    return { segment: this.segment, bounceMails: this.bounceMails }
   }
 
   private get serverId(): string {
@@ -263,12 +272,27 @@ class Acceptance {
     const { nowMs } = this.turn.context
     const waits = item.sendAtMs !== null && item.sendAtMs > nowMs
     for (const [index, { address, domain }] of item.recipients.entries()) {
-      if (suppressed.has(index)) continue
+      const name = prefix + itemSuffix(index, of)
+      if (suppressed.has(index)) {
+        this.report(name, placed)
+        continue
+      }
       const job: AttemptJob = { message, recipient: { address, index } }
       const lane = laneOf(item.lane, domain)
-      const name = prefix + itemSuffix(index, of)
       this.due.push({ lane, item: name, atMs: waits ? item.sendAtMs : nowMs, ...(item.sendAtMs === null && { job }) })
     }
+  }
+
+  // Spec submission.reports
+  private report(name: string, { item: { raw }, submittedAtMs }: Placed): void {
+    const { server, context } = this.turn
+    const [event] = suppressedStatus(submittedAtMs).events
+    if (event === undefined || raw === null) return
+    const of = { server, raw, name, event, before: [], count: this.bounceMails }
+    const made = reportEvent({ ...of, acceptedAtMs: submittedAtMs, nowMs: context.nowMs })
+    if (made === null) return
+    this.due.push(made.due)
+    this.bounceMails = made.count
   }
 
   private jobMessage({ item, stream, messageId, submittedAtMs, contentId }: Placed): JobMessage {

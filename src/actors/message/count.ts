@@ -8,9 +8,17 @@ import type { AccountCounters } from '../../state/account.ts'
 import { periodOf, take } from '../../state/quota.ts'
 import { changeScheduled } from '../../state/scheduled.ts'
 import type { Segment } from '../../state/segment.ts'
-import type { HourCounters, ServerCounters } from '../../state/server.ts'
+import type { HourCounters, ReportCount, ServerCounters } from '../../state/server.ts'
 import type { CapTelling } from './cap.ts'
 import type { SendTurn } from './send-turn.ts'
+
+interface Counts {
+  readonly segment: Segment | null
+  readonly hour: HourCounters
+  readonly telling?: CapTelling | null
+  /** Absent if the request causes none. */
+  readonly bounceMails?: ReportCount | undefined
+}
 
 type Writable<Value> = { -readonly [Name in keyof Value]: Value[Name] }
 
@@ -19,7 +27,7 @@ const NONE = {}
 /** Counters of account and server once the request is counted. Test mail counts on the account's test limits alone. */
 export function countersAfter(
   turn: SendTurn,
-  { segment, hour, telling = null }: { segment: Segment | null; hour: HourCounters; telling?: CapTelling | null },
+  { segment, hour, telling = null, bounceMails }: Counts,
 ): { owner: string; value: unknown }[] {
   const { body, names, context, requested, accountCounters, serverCounters } = turn
   const minute = periodOf('minute', context.nowMs)
@@ -44,6 +52,7 @@ export function countersAfter(
     server.scheduled = changeScheduled(server.scheduled, { sendAtMs, change, nowMs: context.nowMs })
   }
   if (segment !== null) server.segment = segment
+  if (bounceMails !== undefined) server.bounceMails = bounceMails
   if (telling !== null) {
     Object.assign(account, telling.account)
     Object.assign(server, telling.server)

@@ -48,6 +48,7 @@ import { type ServerCounters, serverOwner, serverRef } from '../../state/server.
 import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
 import { isPastLog } from '../authorization/log-age.ts'
+import { reportLogged } from '../bounce-mail/events/report-event.ts'
 import { unsubscribeDue } from '../suppression/click.ts'
 import {
   countDelivery,
@@ -117,7 +118,12 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const ops: Op[] = [rows.statusOp(item, after), ...listed.ops, ...figures.ops, ...thawed.ops]
     ops.push(...sizeOps(facts, { rows, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
-    const begun = withoutScheduled(counters, item.sendAtMs, delivery)
+    const reported = reportLogged(states, {
+      ...{ name: body.item, event: event.event, before: state.events, nowMs, counters },
+      acceptedAtMs: delivery.acceptedAtMs,
+      head: item.hasAttachments ? rows.head(facts, item.short) : null,
+    })
+    const begun = withoutScheduled(reported.counters, item.sendAtMs, delivery)
     const counted = [
       ...countersAfterAttempt(begun, item, grown, begun !== counters),
       ...listed.counters,
@@ -127,12 +133,12 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const done: Done<null> = { kind: 'done', reply: null, ops, counters: counted }
     if (event.nextAtMs !== null)
       return announced(
-        { ...done, due: [{ lane, item: name, atMs: event.nextAtMs }, ...thawed.due] },
+        { ...done, due: [{ lane, item: name, atMs: event.nextAtMs }, ...thawed.due, ...reported.due] },
         announcement.staged,
       )
     const last = onLastRecipient(facts, context, item)
     ops.push(...last.ops)
-    const due = [...last.due, ...clickDue(body, { item, told, nowMs }), ...thawed.due]
+    const due = [...last.due, ...clickDue(body, { item, told, nowMs }), ...thawed.due, ...reported.due]
     const notes = endNotes(item, event.event, { lane, attempts })
     const end = { done: [{ lane, item: name }], due, forgets: forgotten(item, rows), notes }
     const ended = { ...done, events: listed.events, ...end }

@@ -85,7 +85,7 @@ export interface AttemptJob {
 }
 
 /** The data found for an item. */
-interface Found {
+export interface LoggedMessage {
   readonly item: AttemptItem
   readonly accountId: string
   readonly entry: LogEntry
@@ -142,7 +142,7 @@ export function itemFacts(shard: number, item: AttemptItem): Fact[] {
 const nothing = { kind: 'done', reply: null } as const
 
 /** Persons whose addresses the job holds: sender, the ones shown, the recipient. */
-function addressFacts(shard: number, { item, accountId, entry }: Found): Fact[] {
+export function addressFacts(shard: number, { item, accountId, entry }: LoggedMessage): Fact[] {
   const numbers = new Set([entry.sender])
   for (const [index, number] of entry.recipients.entries())
     if (index === item.recipient || entry.kinds[index] !== 'bcc') numbers.add(number)
@@ -150,12 +150,13 @@ function addressFacts(shard: number, { item, accountId, entry }: Found): Fact[] 
 }
 
 /** The row that shows whether the sender's domain may still be used. */
-function sendingFact(shard: number, { accountId }: Found, sender: string | null) {
+export function sendingFact(shard: number, { accountId }: LoggedMessage, sender: string | null) {
   const domain = sender === null ? '' : sender.slice(sender.lastIndexOf('@') + 1)
   return { read: 'fields', key: sendingKey(shard, accountId), fields: [domain] } as const
 }
 
-function addressIn(
+/** A person's address; null once it is erased, or its erasure has begun. */
+export function addressIn(
   facts: { field(key: string, field: string): string | null },
   shard: number,
   accountId: string,
@@ -166,8 +167,9 @@ function addressIn(
   return row === null || erasedMonthOf(row) !== null ? null : addressOfRow(row)
 }
 
-function makeJob(
-  found: Found,
+/** The job of a recipient; null if a person that it names is erased. */
+export function makeJob(
+  found: LoggedMessage,
   of: {
     addressOf: (number: number) => string | null
     hasReturnPath: boolean

@@ -26,6 +26,7 @@ import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { eventLogOwner } from '../../state/webhook/event-log.ts'
 import { isPastLog } from '../authorization/log-age.ts'
+import { reportLogged } from '../bounce-mail/events/report-event.ts'
 import { NO_WRITES, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import { announceOutcome, bothNeeds } from './delivery-outcome.ts'
@@ -87,14 +88,22 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     const figures = figuresAfter(item, { told: [event], before: state.events }, turn)
     if ('kind' in listed || 'kind' in figures || announcement.kind === 'need')
       return bothNeeds(listed, figures, announcement)
+    const reported = reportLogged(states, {
+      ...{ name, event, before: state.events, acceptedAtMs: msOf(item.messageId), head, counters },
+      nowMs: context.nowMs,
+    })
     const after = packStatus({ ...state, events: [...state.events, event] }, msOf(item.messageId))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
     const thawed = thaw(rows, facts, context)
     const done: Done<ReportReply> = {
       ...answer('recorded'),
       ops: [rows.statusOp(item, after), ...listed.ops, ...figures.ops, ...thawed.ops],
-      due: thawed.due,
-      counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...figures.counters],
+      due: [...thawed.due, ...reported.due],
+      counters: [
+        ...countersAfterAttempt(reported.counters, item, grown, reported.counters !== counters),
+        ...listed.counters,
+        ...figures.counters,
+      ],
       events: listed.events,
       notes: endNotes(item, event, { lane: null, attempts: state.attempts }),
     }

@@ -284,6 +284,8 @@ export interface Server {
     /** Since when deliveries fail; null if the last one succeeded */
     failingSince: string | null
   }[]
+  /** Whether senders over SMTP get reports by mail; needs `SUBMISSION_DSN=on` */
+  bounceMail: boolean
 }
 
 export interface StatsEntry {

@@ -16,15 +16,15 @@ export interface RawInput {
   readonly messageId: string
   readonly acceptedAtMs: number
   readonly from: ComposeAddress
-  /** Value of the Feedback-ID if the message has none. */
-  readonly feedbackId: string
+  /** Value of the Feedback-ID if the message has none; null for a message of the service itself. */
+  readonly feedbackId: string | null
   /**
    * Everything the service writes on a broadcast stream, for one recipient, in place of the message's own fields;
    * absent elsewhere.
    */
   readonly list?: readonly ListField[]
-  /** Name of the host that took it. */
-  readonly receivedBy: string
+  /** Name of the host that took it; null for a message of the service itself. */
+  readonly receivedBy: string | null
   readonly raw: Buffer
 }
 
@@ -39,7 +39,7 @@ export function composeRaw(input: RawInput): Buffer {
   const own = list.length > 0 ? fields.filter(({ name }) => isListField(name)) : []
   const present = new Set(fields.filter((field) => !own.includes(field)).map(({ name }) => name))
   let added = `X-Sendwright-Id: ${messageId}\r\n`
-  if (!present.has('feedback-id')) added += `Feedback-ID: ${feedbackId}\r\n`
+  if (feedbackId !== null && !present.has('feedback-id')) added += `Feedback-ID: ${feedbackId}\r\n`
   for (const { name, value } of list) added += `${name}: ${value}\r\n`
   if (!present.has('date')) added += `Date: ${formatDate(acceptedAtMs)}\r\n`
   if (!present.has('message-id')) added += `Message-ID: ${formatMessageId(input)}\r\n`
@@ -49,7 +49,7 @@ export function composeRaw(input: RawInput): Buffer {
 
 /** The trace field of a message received whole, with its line end; empty for a composed one. RFC 5321 4.4, RFC 3848 */
 export function formatReceived(input: MailInput): string {
-  if (!('raw' in input)) return ''
+  if (!('raw' in input) || input.receivedBy === null) return ''
   const { receivedBy, messageId, acceptedAtMs } = input
   return `Received: by ${receivedBy} (Sendwright) with ESMTPSA\r\n id ${messageId}; ${formatDate(acceptedAtMs)}\r\n`
 }

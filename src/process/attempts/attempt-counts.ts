@@ -30,6 +30,13 @@ export class AttemptCounts {
   /** Attempts by source of outgoing mail and result. */
   private readonly bySource = new Map<string, number>()
 
+  /** Attempts to send bounce mail, by result. */
+  private readonly bounceMails = new Map<string, number>()
+
+  bounceMailed(result: string): void {
+    addTo(this.bounceMails, result)
+  }
+
   count({ result, classification, route }: AttemptEnd): void {
     addTo(this.attempts, `${result} ${classification ?? ''}`)
     if (route === undefined) return
@@ -65,6 +72,12 @@ export class AttemptCounts {
         help: 'Counts sessions opened with receiving servers, by TLS version.',
         labels: ['tls', 'verified'],
         values: this.sessions,
+      },
+      {
+        labelled: 'bounce_mails',
+        help: 'Counts attempts to send bounce mail to SMTP clients, by result.',
+        labels: ['result'],
+        values: this.bounceMails,
       },
       {
         labelled: 'dane_attempts',

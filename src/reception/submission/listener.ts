@@ -36,13 +36,11 @@ import { refuseSocket } from '../refuse-socket.ts'
 import type { SmtpAnswer } from '../smtp-answer.ts'
 import { SubmissionConnection } from './connection.ts'
 import { gatherMessage } from './data.ts'
-import { hasOther, MAIL_PARAMETERS, NO_PARAMETERS, readRecipient } from './envelope.ts'
+import { readEnvelope, refuseMail, refuseRecipient } from './envelope.ts'
 import type { FailedLogins } from './failed-logins.ts'
 import type { Login } from './login.ts'
 import {
   BAD_LINES,
-  BAD_PARAMETER,
-  BAD_RECIPIENT,
   CLOSING,
   CROWDED,
   DISPLACED,
@@ -74,6 +72,8 @@ export interface SubmissionOptions extends ListenPlace {
   readonly isImplicitTls: boolean
   /** Networks of proxies that name their client by the PROXY protocol. */
   readonly proxies: readonly string[]
+  /** DSN (RFC 3461) is offered. */
+  readonly offersReports: boolean
   readonly failedLogins: FailedLogins
   readonly held: HeldBytes
   readonly handlers: SubmissionHandlers
@@ -239,16 +239,16 @@ class SubmissionServer extends SMTPServer {
   override onMailFrom(...[address, session, callback]: Parameters<SMTPServer['onMailFrom']>): void {
     const { login } = this.#of(session)
     const begin = async (): Promise<SmtpAnswer | null> => {
-      if (hasOther(address, MAIL_PARAMETERS)) return BAD_PARAMETER
+      const refusal = refuseMail(address, this.#given.offersReports)
+      if (refusal !== null) return refusal
       return login === null ? UNAVAILABLE : this.#given.handlers.begin(login)
     }
     this.#guarded(begin).then((answer) => callback(answer === null ? null : makeError(answer)))
   }
 
   override onRcptTo(...[address, , callback]: Parameters<SMTPServer['onRcptTo']>): void {
-    const refusal = hasOther(address, NO_PARAMETERS) ? BAD_PARAMETER : BAD_RECIPIENT
-    const isTaken = refusal === BAD_RECIPIENT && readRecipient(address) !== null
-    callback(isTaken ? null : makeError(refusal))
+    const refusal = refuseRecipient(address, this.#given.offersReports)
+    callback(refusal === null ? null : makeError(refusal))
   }
 
   override onData(...[stream, session, callback]: Parameters<SMTPServer['onData']>): void {
@@ -314,9 +314,9 @@ class SubmissionServer extends SMTPServer {
     if (gathered.kind === 'too_large') return TOO_LARGE
     if (gathered.kind !== 'whole') return BAD_LINES
     try {
-      const recipients = envelope.rcptTo.map(readRecipient).filter((one) => one !== null)
+      const read = readEnvelope(envelope, this.#given.offersReports)
       if (connection.login === null) return UNAVAILABLE
-      return await handlers.message(connection.login, { bytes: gathered.bytes, recipients })
+      return await handlers.message(connection.login, { bytes: gathered.bytes, ...read })
     } finally {
       gathered.release()
     }
@@ -336,7 +336,10 @@ class SubmissionServer extends SMTPServer {
 
 const LOGGED_IN: SmtpAnswer = { code: 235, text: '2.7.0 Authentication successful' }
 
-function serverOptions({ name, certificate, isImplicitTls }: SubmissionOptions, { idleMs }: SubmissionLimits) {
+function serverOptions(
+  { name, certificate, isImplicitTls, offersReports }: SubmissionOptions,
+  { idleMs }: SubmissionLimits,
+) {
   return {
     name,
     banner: '',
@@ -355,7 +358,7 @@ function serverOptions({ name, certificate, isImplicitTls }: SubmissionOptions, 
     disabledCommands: ['VRFY', 'HELP', 'WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD'],
     hideENHANCEDSTATUSCODES: false,
     hideSMTPUTF8: true,
-    hideDSN: true,
+    hideDSN: !offersReports,
     hideREQUIRETLS: true,
     logger: false,
     ...certificate.current,

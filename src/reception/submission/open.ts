@@ -59,6 +59,7 @@ export async function startSubmission(
       name,
       certificate,
       proxies,
+      offersReports: config.submissionDsn === 'on',
       failedLogins,
       held,
       handlers,

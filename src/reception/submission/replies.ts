@@ -39,6 +39,8 @@ export const FULL: SmtpAnswer = { code: 452, text: '4.3.1 unavailable No room fo
 export const BAD_RECIPIENT: SmtpAnswer = { code: 501, text: '5.1.3 invalid_request Not a recipient address' }
 export const BAD_SENDER: SmtpAnswer = { code: 553, text: '5.6.7 invalid_request Sender address must be ASCII' }
 export const BAD_PARAMETER: SmtpAnswer = { code: 555, text: '5.5.4 invalid_request Parameter is not supported' }
+/** A value of NOTIFY, RET, ENVID or ORCPT (RFC 3461). */
+export const BAD_VALUE: SmtpAnswer = { code: 501, text: '5.5.4 invalid_request Parameter has a wrong value' }
 export const BAD_LINES: SmtpAnswer = invalidMessage('Message contains NUL, or CR or LF outside CRLF')
 export const LOOP: SmtpAnswer = { code: 554, text: '5.4.6 Too many hops: mail loops' }
 export const DISPLACED: SmtpAnswer = { code: 421, text: '4.7.0 Too many connections without login, try again later' }
@@ -110,6 +112,7 @@ const CORRECTED: readonly { code: number; words: RegExp; text: string }[] = [
   { code: 421, words: /HTTP/, text: '4.7.0 This is not an HTTP server' },
   { code: 421, words: /too many|too long/i, text: '4.7.0 Too many errors' },
   { code: 421, words: /./, text: '4.3.0 Session cannot continue' },
+  { code: 501, words: /\b(?:NOTIFY|RET|ORCPT|ENVID)\b/, text: BAD_VALUE.text },
   { code: 530, words: /./, text: '5.7.0 unauthorized Log in with a server key first' },
   { code: 538, words: /./, text: '5.7.11 Encryption is required: send STARTTLS first' },
   { code: 552, words: /./, text: TOO_LARGE.text },

@@ -10,7 +10,7 @@
 import { shardOf } from '../../../cluster/id.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import { type SendDeps, sendAll } from '../../sending/send.ts'
-import { makeIdempotency, normaliseSubmission } from '../../sending/smtp-form.ts'
+import { type EnvelopeReports, makeIdempotency, normaliseSubmission } from '../../sending/smtp-form.ts'
 import { readSubmittedHeader } from '../../sending/submitted-header.ts'
 import { sendingFields } from '../../state/domain.ts'
 import { sendingKey } from '../../state/keys.ts'
@@ -29,6 +29,8 @@ export interface SubmittedMail {
   readonly bytes: Buffer
   /** Each once, of the grammar. */
   readonly recipients: readonly string[]
+  /** Parameters about reports; null if DSN is not offered. */
+  readonly reports: EnvelopeReports | null
 }
 
 /** The refusal if the store has no room for new mail; otherwise null. Spec send.room */
@@ -61,7 +63,7 @@ async function refuseForeignSender(
 export async function submit(
   deps: SubmitDeps,
   { key, streamId }: Login,
-  { bytes, recipients }: SubmittedMail,
+  { bytes, recipients, reports }: SubmittedMail,
 ): Promise<SmtpAnswer | 'cut'> {
   const startedAtMs = performance.now()
   const full = refuseFull(deps)
@@ -73,7 +75,7 @@ export async function submit(
   if (foreign !== null) return foreign
   const body = await deps.reader.read({ edited: header.edited, isKeyed: header.control.idempotencyKey !== null })
   if (body === 'busy') return UNAVAILABLE
-  const submission = { header, body, recipients, streamId }
+  const submission = { header, body, recipients, streamId, reports }
   const message = normaliseSubmission(submission)
   const result = await sendAll(deps, {
     startedAtMs,

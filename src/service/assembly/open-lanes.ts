@@ -4,6 +4,7 @@ import type { LaneType } from '../../../cluster/behaviour.ts'
 import type { Fence } from '../../../cluster/fence.ts'
 import type { Worker } from '../../../cluster/worker/worker.ts'
 import { makeUserLookLane } from '../../dashboard/user-look-lane.ts'
+import { makeBounceMailLane } from '../../outbound/bounce-mail-lane.ts'
 import { type DomainLaneDeps, makeDomainLanes } from '../../outbound/domain-lanes.ts'
 import type { Outbound } from '../../outbound/open.ts'
 import { makeLanes } from '../../outbound/perform.ts'
@@ -85,6 +86,14 @@ export function openLanes(parts: LaneParts, input: LaneInput): LaneType[] {
     linkUrl: (linkId) => linkUrl(dashboardBase(config.baseUrl), linkId, secrets.linkKey),
     log,
   })
+  const bounceMails = makeBounceMailLane({
+    dispatch: outbound.dispatch,
+    metrics,
+    serviceDomain,
+    smtpHostname: config.smtpHostname,
+    serviceKey,
+    ...(isTestOnly === true ? { room: () => 0 } : room !== undefined && { room }),
+  })
   const posts = parts.webhooks.lane({
     nowMs: () => clock.nowMs(),
     mayPost: (pass) => fence.look(pass),
@@ -95,6 +104,7 @@ export function openLanes(parts: LaneParts, input: LaneInput): LaneType[] {
   return [
     ...mailLanes,
     ...domainLanes,
+    bounceMails,
     posts,
     ...parts.parsing.lanes(room),
     ...parts.logStore.lanes(clock, room),

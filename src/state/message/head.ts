@@ -8,8 +8,9 @@
  * in lower case. An attachment is `[name, content type, content id, size, inline]`. `stored` is
  * `[the mail's key, sealed; letters of the objects]` for content in the content store, and for a body in a pack
  * `[key, letters, day and leaf of the pack, from, bytes]`; it cannot be read without the head. Raw is
- * `[bytes, Message-ID]` of a message that came whole. A broadcast's message has only its own values, and
- * `[broadcast short, contentId, chunks of attachments]`; the rest is in the broadcast's head. A sum is at the end.
+ * `[bytes, Message-ID, NOTIFY, ENVID]` of a message that came whole, NOTIFY as a digit for each recipient. A
+ * broadcast's message has only its own values, and `[broadcast short, contentId, chunks of attachments]`; the rest is
+ * in the broadcast's head. A sum is at the end.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *
@@ -18,6 +19,7 @@
 
 import { idOfShort, shortId } from '../../../cluster/id.ts'
 import { withoutSum, withSum } from '../../../cluster/sum.ts'
+import type { ReportsWanted } from './bounce-mail.ts'
 import type { PackedPlace } from './packed.ts'
 
 /** An attachment without its bytes. */
@@ -48,6 +50,8 @@ export interface RawContent {
   readonly bytes: number
   /** Its own Message-ID with angle brackets; null if it has none. */
   readonly messageId: string | null
+  /** Reports that its client wants; absent: none. */
+  readonly reports?: ReportsWanted
 }
 
 export interface Head {
@@ -115,7 +119,7 @@ export interface BroadcastOfHead {
 const NO_SPELLINGS: Head['spellings'] = []
 
 type PackedStored = [key: string, objects: string, pack?: string, from?: number, length?: number]
-type PackedRaw = [bytes: number, messageId?: string]
+type PackedRaw = [bytes: number, messageId?: string | 0, notify?: string, envid?: string]
 type PackedAttachment = [string, (string | 0)?, (string | 0)?, number?, number?]
 
 /** Packs a head. */
@@ -165,7 +169,7 @@ export function unpackHead(text: string, recipients: number): Head {
     attachments: (attachments || []).map(unpackAttachment),
     stored: stored ? unpackStored(stored) : null,
     spellings: (spellings || []).map(textOrNull),
-    raw: raw ? { bytes: raw[0], messageId: textOrNull(raw[1]) } : null,
+    raw: raw ? unpackRaw(raw) : null,
     broadcast: broadcast
       ? { broadcastId: idOfShort(broadcast[0]), contentId: broadcast[1], fileChunks: broadcast[2] ?? 0 }
       : null,
@@ -235,8 +239,19 @@ function packMap(map: Readonly<Record<string, string>>): Readonly<Record<string,
   return 0
 }
 
-function packRaw({ bytes, messageId }: RawContent): PackedRaw {
-  return messageId === null ? [bytes] : [bytes, messageId]
+function packRaw({ bytes, messageId, reports }: RawContent): PackedRaw {
+  if (reports === undefined) return messageId === null ? [bytes] : [bytes, messageId]
+  const notify = reports.notify.map((bits) => bits.toString(16)).join('')
+  return reports.envid === null ? [bytes, messageId ?? 0, notify] : [bytes, messageId ?? 0, notify, reports.envid]
+}
+
+function unpackRaw([bytes, messageId, notify, envid]: PackedRaw): RawContent {
+  const raw = { bytes, messageId: textOrNull(messageId) }
+  if (notify === undefined) return raw
+  return {
+    ...raw,
+    reports: { envid: textOrNull(envid), notify: Array.from(notify, (bits) => Number.parseInt(bits, 16)) },
+  }
 }
 
 function packBroadcast({ broadcastId, contentId, fileChunks }: BroadcastOfHead): (string | number)[] {

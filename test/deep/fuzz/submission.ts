@@ -37,6 +37,10 @@ const noise = (length: number) => String.fromCharCode(...Array.from({ length }, 
 
 const WORDS = [
   ...['EHLO x', 'HELO x', 'MAIL FROM:<>', 'MAIL FROM:<a@b.co> SIZE=1', 'RCPT TO:<ok@a.co>', 'RCPT TO:<\xe4@[1.2.3.4]>'],
+  ...['RET=FULL', 'RET=ALL', 'ENVID=a+2Bb', 'ENVID=+C3', 'ENVID'].map((word) => `MAIL FROM:<a@b.co> ${word}`),
+  ...['NOTIFY=NEVER', 'NOTIFY=SUCCESS,DELAY', 'NOTIFY=,', 'ORCPT=rfc822;ok@a.co', 'ORCPT=+'].map(
+    (word) => `RCPT TO:<ok@a.co> ${word}`,
+  ),
   ...[
     'DATA',
     '.',
@@ -73,7 +77,7 @@ function session(): string {
   const parts = Array.from({ length: 1 + random(6) }, () => {
     const choice = random(10)
     if (choice < 4) return `${pick(WORDS)}\r\n`
-    if (choice < 8) return `MAIL FROM:<a@b.co>\r\nRCPT TO:<ok@a.co>\r\nDATA\r\n${mail()}`
+    if (choice < 8) return `MAIL FROM:<a@b.co> ENVID=x\r\nRCPT TO:<ok@a.co> NOTIFY=DELAY\r\nDATA\r\n${mail()}`
     return choice === 8 ? noise(random(60)) : `${pick(WORDS)}${noise(random(20))}\r\n`
   })
   return parts.join('')
@@ -94,19 +98,19 @@ t.test(`fuzz: ${SESSIONS} sessions of submission [submission.commands] (seed ${s
   const rig = await startRig(
     t,
     {
-      async message(_login, { bytes, recipients }) {
+      async message(_login, { bytes, recipients, reports }) {
         const read = readSubmittedHeader(bytes)
         if (!read.ok) return { code: 554, text: '5.6.0 invalid_request' }
         const { header } = read
         const body = readSubmittedBody({ edited: header.edited, isKeyed: header.control.idempotencyKey !== null })
-        const submission = { header, body, recipients, streamId: null }
+        const submission = { header, body, recipients, streamId: null, reports }
         makeIdempotency(submission, normaliseSubmission(submission))
         taken += 1
         return { code: 250, text: '2.0.0 accepted x' }
       },
     },
     // All of them are one client here, and hundreds fail.
-    { failedLogins: new FailedLogins(() => performance.now() * 1e9) },
+    { failedLogins: new FailedLogins(() => performance.now() * 1e9), offersReports: true },
   )
   const odd: string[] = []
   let slow = 0

@@ -61,6 +61,14 @@ const CASES: readonly { name: string; head: Head; packed?: string }[] = [
     head: { ...BARE, raw: { bytes: 9, messageId: '<a@b.c>' } },
     packed: '["Hi",0,0,0,0,0,0,0,[9,"<a@b.c>"]]',
   },
+  {
+    name: 'one whose client wants reports',
+    head: { ...BARE, raw: { bytes: 9, messageId: '<a@b.c>', reports: { envid: 'order 17', notify: [2, 15, 0] } } },
+  },
+  {
+    name: 'one whose client wants reports, without ids',
+    head: { ...BARE, raw: { bytes: 9, messageId: null, reports: { envid: null, notify: [2] } } },
+  },
   { name: 'one without an id of its own', head: { ...BARE, raw: { bytes: 9, messageId: null } } },
 ]
 

@@ -46,6 +46,7 @@ export async function startRig(
     name: 'smtp.service.example',
     certificate: { current: TLS, onRenewed: () => undefined },
     proxies: [],
+    offersReports: false,
     isImplicitTls: false,
     failedLogins: new FailedLogins(() => performance.now()),
     held: new HeldBytes(),

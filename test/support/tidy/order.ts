@@ -57,9 +57,9 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/actors/dashboard'],
   ['src/actors/sealed'],
   ['src/actors/server', 'src/actors/erasure', 'src/actors/retention'],
-  ['src/actors/broadcast', 'src/actors/inbound'],
+  ['src/actors/broadcast', 'src/actors/inbound', 'src/actors/bounce-mail'],
   ['src/actors/message'],
-  ['src/actors/suppression', 'src/actors/webhook'],
+  ['src/actors/suppression', 'src/actors/webhook', 'src/actors/bounce-mail/events'],
   ['src/actors/authorization'],
   ['src/state/ring'],
   ['src/state/broadcast'],
@@ -96,7 +96,7 @@ const APART: readonly (readonly [room: string, other: string, why: string])[] = 
 /** Rooms that execute decisions. Of the actors they import types and the parts of a lane, and no decisions. */
 const ENGINES = ['src/outbound', 'src/webhooks', 'src/reception', 'src/health', 'src/dns', 'src/sending']
 const LANE_PARTS =
-  /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|judge|look|notice|parse)Outcome|reportOutcome|posted)$/
+  /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|bounceMail|check|judge|look|notice|parse)Outcome|reportOutcome|posted)$/
 
 /** The rooms that connect to Redis. All others use the store. */
 const REDIS_HANDS = ['cluster/slots', 'cluster/redis', 'cluster/embedded', 'src/store', 'bench', 'test']

@@ -12,7 +12,7 @@ import { Card, Empty, Head } from '../parts/card.tsx'
 import { Chip } from '../parts/chip.tsx'
 import { Code } from '../parts/copy.tsx'
 import { ask, Dialog } from '../parts/dialog.tsx'
-import { Field, Form, Select } from '../parts/form.tsx'
+import { Field, Form, Select, Tick } from '../parts/form.tsx'
 import { Limits } from '../parts/limits.tsx'
 import { RetentionDialog } from '../parts/retention.tsx'
 import { say } from '../parts/toast.tsx'
@@ -97,6 +97,7 @@ function EditServer({ server, onClose }: { server: Server | null; onClose: () =>
   const [mode, setMode] = useState<string>(server?.mode ?? 'test')
   const [minute, setMinute] = useState(String(ownOf('minute') ?? ''))
   const [month, setMonth] = useState(String(ownOf('month') ?? ''))
+  const [bounceMail, setBounceMail] = useState(server?.bounceMail ?? false)
   const [key, setKey] = useState<string | null>(null)
   if (key !== null)
     return (
@@ -112,7 +113,9 @@ function EditServer({ server, onClose }: { server: Server | null; onClose: () =>
       const made = await call<{ key: { token: string } }>('POST', '/servers', { body: { name, mode, ...own } })
       setKey(made.key.token)
     } else {
-      await call('PATCH', `/servers/${server.serverId}`, { body: { name, ...own } })
+      await call('PATCH', `/servers/${server.serverId}`, {
+        body: { name, ...own, ...(mode === 'live' && { bounceMail }) },
+      })
       onClose()
     }
     await readServers()
@@ -133,27 +136,29 @@ function EditServer({ server, onClose }: { server: Server | null; onClose: () =>
             hint="It cannot be changed later."
           />
         )}
-        {mode === 'live' && (
-          <>
-            <Field
-              name="perMinuteLimit"
-              label="Emails a minute"
-              type="number"
-              value={minute}
-              onChange={setMinute}
-              hint="Leave empty to use the account’s limit."
-            />
-            <Field
-              name="monthlyCap"
-              label="Emails a month"
-              type="number"
-              value={month}
-              onChange={setMonth}
-              hint="Leave empty to use the account’s limit."
-            />
-          </>
+        {mode === 'live' && <LimitFields {...{ minute, setMinute, month, setMonth }} />}
+        {server?.mode === 'live' && (
+          <Tick label="Bounce mail to SMTP senders" checked={bounceMail} onChange={setBounceMail} />
         )}
       </Form>
     </Dialog>
+  )
+}
+
+interface LimitFieldsProps {
+  readonly minute: string
+  readonly setMinute: (text: string) => void
+  readonly month: string
+  readonly setMonth: (text: string) => void
+}
+
+function LimitFields({ minute, setMinute, month, setMonth }: LimitFieldsProps) {
+  const hint = 'Leave empty to use the account’s limit.'
+  const own = { type: 'number', hint } as const
+  return (
+    <>
+      <Field name="perMinuteLimit" label="Emails a minute" value={minute} onChange={setMinute} {...own} />
+      <Field name="monthlyCap" label="Emails a month" value={month} onChange={setMonth} {...own} />
+    </>
   )
 }
