@@ -37,8 +37,8 @@ export const REST = ''
 /** Counts of a row; pairs of times follow. */
 const FIGURES = GROUP_FIGURES.length
 
-/** Groups that the counter holds: it is written with every commit. */
-const GROUPS_RUNNING_MAX = 24
+/** Groups that the counter holds: it is written with every commit, and moved when more come. */
+const GROUPS_RUNNING_MAX = 40
 
 const FASTEST_MS = 100
 const SLOWEST_BUCKET = Math.ceil(2 * Math.log2((2 * DAY_MS) / FASTEST_MS))
