@@ -6,6 +6,7 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { AuditList } from '../../schemas/operator/audit.ts'
+import type { Secret } from '../../schemas/operator/secret.ts'
 import type { FirstRun } from '../../src/service/first-start.ts'
 import { SETTLED, settle } from '../support/clients/settle.ts'
 import { blocksOf } from '../support/documents/blocks.ts'
@@ -20,6 +21,8 @@ const PROXY_PORT = 8088
 /** API, received mail, submission over TLS and with STARTTLS. */
 const PROBED = [8080, 25, 465, 587]
 const SEND = 'sendwright send --from a@simulator.test --to b@simulator.test --text T --wait --subject'
+const SECRET_FILE = '/var/lib/sendwright/secret-key'
+const ROTATION_SECONDS_MAX = 240
 const BEFORE_ROLL = 40
 const AFTER_ROLL = 40
 /** On a machine that freezes, the outcome of a commit may be unknown for longer than its client waits. */
@@ -50,10 +53,12 @@ export async function runDay(day: Day): Promise<void> {
     await backUp(day)
     await restoreEncrypted(day)
     await nameOperators(day)
+    await beginRotation(day)
     await upgrade(day)
     await grow(day)
     if (await hasProxy(day)) await roll(day, ask)
     else day.say('SKIPPED the roll under load: nginx is not installed')
+    await endRotation(day)
   } finally {
     peers.kill('SIGKILL')
   }
@@ -188,6 +193,30 @@ async function nameOperators(day: Day): Promise<void> {
     if (!entries.some((entry) => entry.note === `by ${name}` && entry.actorName === name))
       throw new Error(`${name} is not named in the audit log: ${JSON.stringify(entries)}`)
   day.say('two operators are named in the audit log')
+}
+
+/** It goes on through the upgrade, from one process to many, and through the roll under load. */
+async function beginRotation(day: Day): Promise<void> {
+  const note = "--note 'laptop lost' --no-wait"
+  await must(day, `install -m 600 ${SECRET_FILE} /root/former\n${SETTINGS}sendwright secret rotate ${note}`)
+}
+
+/** The former secret is in no file any more, doctor finds nothing of it, and what was sent before is read. */
+async function endRotation(day: Day): Promise<void> {
+  const startedAtMs = performance.now()
+  const show = `${SETTINGS}sendwright secret show --json`
+  const wait = `for n in $(seq ${ROTATION_SECONDS_MAX}); do ${show} | grep -q '"done"' && break; sleep 1; done`
+  const shown = await must(day, `${wait}\n${show}`)
+  const { rotation } = JSON.parse(shown) as Secret
+  if (rotation?.phase !== 'done' || rotation.unreadable > 0) throw new Error(`The rotation: ${shown}`)
+  const left = await must(day, `ls /var/lib/sendwright; grep -rlFf /root/former /var/lib/sendwright || true`)
+  if (left.includes('secret-key.') || left.includes('/secret-key')) throw new Error(`Of the former secret: ${left}`)
+  const doctor = await must(day, `${SETTINGS}sendwright doctor || true`)
+  if (!doctor.includes('rotated at')) throw new Error(`doctor: ${doctor}`)
+  const found = await must(day, `${SETTINGS}sendwright message search --recipient b@simulator.test --json`)
+  if (!found.includes('Again')) throw new Error(`What was there is not: ${found}`)
+  const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1)
+  day.say(`the secret was rotated through all of this, ${rotation.resealed} values; waited ${seconds} s for its end`)
 }
 
 const CERTIFICATE = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 90 \
