@@ -66,7 +66,8 @@ export interface Metrics {
   contentDone(act: ContentActEnd): void
   /** An attempt to send a report to an SMTP client ended. */
   bounceMailed(result: string): void
-  sealedActed(act: string, result: string): void
+  /** An act on a sealed segment, or on packs, ended after `ms`. */
+  sealedActed(act: string, result: string, ms: number): void
   sealedRead(result: string): void
   /** Counts since the last call, for a line of the log. */
   take(): Record<string, number>
@@ -116,6 +117,7 @@ interface Counts {
   readonly content: ContentFigures
   readonly exports: ExportFigures
   readonly sealedActs: Map<string, number>
+  readonly sealedSeconds: Map<string, number>
   readonly sealedReads: Map<string, number>
 }
 
@@ -176,7 +178,7 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
     rawEmail: (result) => addTo(counts.rawEmails, result),
     firstPosted: (ms) => counts.firstPosts.record(ms),
     contentDone: (end) => counts.content.done(end),
-    sealedActed: (act, result) => addTo(counts.sealedActs, `${act} ${result}`),
+    sealedActed: (act, result, ms) => countSealed(counts, { act, result, ms }),
     sealedRead: (result) => addTo(counts.sealedReads, result),
     bounceMailed: (result) => counts.attempts.bounceMailed(result),
     take() {
@@ -189,6 +191,11 @@ export function makeMetrics(httpEngine: string | null = null): Metrics {
       return (await page)(figures, labelled)
     },
   }
+}
+
+function countSealed(counts: Counts, { act, result, ms }: { act: string; result: string; ms: number }): void {
+  addTo(counts.sealedActs, `${act} ${result}`)
+  addTo(counts.sealedSeconds, act, ms / 1000)
 }
 
 /** Counters that have counted nothing. */
@@ -222,6 +229,7 @@ function makeCounts(): Counts {
     content: new ContentFigures(),
     exports: new ExportFigures(),
     sealedActs: new Map(),
+    sealedSeconds: new Map(),
     sealedReads: new Map(),
   }
 }
@@ -341,6 +349,12 @@ function contentFigures({ posts, content, exports, ...counts }: Counts): readonl
       counts.sealedActs,
       'act',
       'result',
+    ),
+    labelled(
+      'sealed_seconds',
+      'Counts seconds spent in acts on sealed segments of the log.',
+      counts.sealedSeconds,
+      'act',
     ),
     labelled('sealed_reads', 'Counts reads of sealed segments of the log, by result.', counts.sealedReads, 'result'),
   ]

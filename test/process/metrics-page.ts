@@ -36,7 +36,7 @@ async function fullPage(): Promise<string> {
   metrics.rawEmail('included')
   metrics.firstPosted(8)
   metrics.contentDone({ home: 'file', act: 'put', result: 'ok', ms: 2, bytes: 10, objects: 1 })
-  metrics.sealedActed('seal', 'sealed')
+  metrics.sealedActed('seal', 'sealed', 1_500)
   metrics.sealedRead('ok')
   metrics.exports.begun()
   metrics.exports.ended('messages', 'complete', 3)

@@ -29,8 +29,8 @@ const HOLD_MS = 10 * 60_000
 export interface ColdLaneDeps extends ColdDeps {
   /** Days after which a message may leave Redis; null if none may. */
   readonly hotDays: number | null
-  /** An act has ended. */
-  readonly done: (act: ColdJob['act'], result: ColdOutcome['result']) => void
+  /** An act has ended, after `ms`. */
+  readonly done: (act: ColdJob['act'], result: ColdOutcome['result'], ms: number) => void
   readonly log: { info(facts: object, text: string): void; warn(facts: object, text: string): void }
   /** In place of our own bounds; 0 holds a lane's items. */
   readonly room?: (lane: string) => number
@@ -168,7 +168,7 @@ function awayOf(of: ColdJob | ColdOutcome): ColdOutcome {
 }
 
 function tell({ done, log }: ColdLaneDeps, job: ColdJob, { outcome, ms }: { outcome: ColdOutcome; ms: number }): void {
-  done(job.act, outcome.result)
+  done(job.act, outcome.result, ms)
   const { serverId, segment, act } = job
   const facts = { act, serverId, segment, ms: Math.round(ms) }
   if (outcome.result === 'away') log.warn(facts, 'A segment of the log was not sealed, read or written')
