@@ -46,6 +46,8 @@ const EXPIRED_STATUS = '4.4.7'
 const ENHANCED = /^(?:\d{3}[ -])?([245]\.\d{1,3}\.\d{1,3})\b/
 /** Fields of the composed message that the original had in another form, or not at all. */
 const NOT_ORIGINAL = /^(?:mime-version|content-.*|x-sendwright-.*|feedback-id)$/
+/** A field of ids is written as it was given, also in 8-bit letters. */
+const NOT_ASCII = /[^\x00-\x7e]/gu
 /** Octets of a field's value in one line (RFC 5322 2.1.1), the name left aside. */
 const VALUE_CHARS_MAX = 900
 
@@ -123,7 +125,9 @@ function writeHeader({ message, ownMessageId }: BounceMailInput): string {
   const cut = cutFields(
     built,
     fields.filter(({ name }) => isCut(name)),
-  ).toString('latin1')
+  )
+    .toString()
+    .replace(NOT_ASCII, '?')
   const own = ownMessageId === null ? '' : `Message-ID: ${plain(ownMessageId)}\r\n`
   return own + cut.slice(0, cut.indexOf('\r\n\r\n') + 2)
 }
