@@ -64,8 +64,12 @@ function normalizeHost(exchange: string): string {
   return exchange.toLowerCase().replace(/\.$/, '')
 }
 
-/** An exchange must be a name (RFC 5321 5.1): addresses and the local host are mistakes or traps. */
+/**
+ * An exchange must be a name (RFC 5321 5.1): addresses and the local host are mistakes or traps. So are the characters
+ * that separate the names of a site, which would make it the site of others.
+ */
 function isConnectableName(host: string): boolean {
+  if (host.includes(',') || host.includes('|')) return false
   if (host === '' || host === 'localhost' || host.endsWith('.localhost')) return false
   const name = host.replace(/^\[|\]$/g, '')
   const last = name.slice(name.lastIndexOf('.') + 1)

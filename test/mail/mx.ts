@@ -78,6 +78,8 @@ t.test('mx: order and filter', async (t) => {
     '::1',
     '[::1]',
     'fe80::1%eth0',
+    'mx1.big.test,mx2.big.test',
+    'out-1|mx.big.test',
   ])
     t.same(plan([[10, address]]), { kind: 'unusable' }, address)
 })
