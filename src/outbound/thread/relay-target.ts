@@ -16,7 +16,16 @@ export function parseRelayUrl(text: string): RelayTarget | null {
   if (!/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
   const isImplicitTls = url.protocol === 'smtps:'
   const port = url.port === '' ? (isImplicitTls ? 465 : 25) : Number(url.port)
-  const auth =
-    url.username === '' ? null : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
-  return { host: url.hostname.replace(/^\[|\]$/g, ''), port, isImplicitTls, auth }
+  const [user, pass] = [decoded(url.username), decoded(url.password)]
+  if (user === null || pass === null) return null
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port, isImplicitTls, auth: user === '' ? null : { user, pass } }
+}
+
+/** Null for a percent sign without two digits, or bytes that are no UTF-8. */
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
+  }
 }

@@ -47,6 +47,8 @@ const URLS: [url: string, target: object | null][] = [
   ['http://relay.test', null],
   ['relay.test:25', null],
   ['', null],
+  ['smtp://us%er@relay.test', null],
+  ['smtp://user:%ff@relay.test', null],
 ]
 for (const [url, target] of URLS) t.test(`relay: URL ${url}`, async (t) => t.same(parseRelayUrl(url), target))
 
