@@ -86,6 +86,7 @@ interface Window {
 export class Units {
   private readonly deps: UnitDeps
   private readonly leases = new Map<string, Lease>()
+  private isClosed = false
 
   constructor(deps: UnitDeps) {
     this.deps = deps
@@ -97,24 +98,30 @@ export class Units {
     for (const window of windowsOf(ceilings, this.deps.nowMs())) {
       const lease = await this.takeOne(source, site, window)
       if ('why' in lease) {
-        for (const one of taken) one.left += 1
+        this.release(taken)
         return lease
       }
       taken.push(lease)
     }
     return {
       isCurrent: () => taken.every(({ endMs }) => endMs > this.deps.nowMs()),
-      release: () => {
-        for (const one of taken) one.left += 1
-      },
+      release: () => this.release(taken),
     }
   }
 
-  /** Gives back the units that were not used. */
+  /** Gives back the units that were not used, also those that attempts release later. From now on there are none. */
   async close(): Promise<void> {
+    this.isClosed = true
     const unused = [...this.leases.values()].filter(({ left, endMs }) => left > 0 && endMs > this.deps.nowMs())
     this.leases.clear()
     for (const lease of unused) await this.giveBack(lease)
+  }
+
+  private release(taken: readonly Lease[]): void {
+    for (const one of taken) {
+      one.left += 1
+      if (this.isClosed) void this.giveBack(one)
+    }
   }
 
   private async takeOne(source: string, site: string, window: Window): Promise<Lease | NoUnit> {
@@ -124,6 +131,10 @@ export class Units {
     if (ceiling > lease.ceiling) lease.emptyUntilMs = 0
     lease.ceiling = ceiling
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      if (this.isClosed) {
+        void this.giveBack(lease)
+        return { untilMs: this.deps.nowMs(), why: 'the service is stopping' }
+      }
       if (lease.left > 0) {
         lease.left -= 1
         return lease
@@ -159,7 +170,8 @@ export class Units {
     const units = lease.left
     lease.left = 0
     // Units that cannot be given back stay counted.
-    if (units > 0) await this.deps.counts.give({ ...lease.ask, units }).catch(() => undefined)
+    if (units > 0 && lease.endMs > this.deps.nowMs())
+      await this.deps.counts.give({ ...lease.ask, units }).catch(() => undefined)
   }
 
   private leaseFor(source: string, site: string, { name, endMs, ceiling }: Window): Lease {

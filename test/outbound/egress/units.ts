@@ -82,6 +82,18 @@ t.test('egress: a stop gives unused units back, and a lower ceiling counts at on
   t.equal(used.get('2026120100 a|y'), 1)
 })
 
+t.test('egress: attempts that wait at a stop give their units back as well [egress.ceiling]', async (t) => {
+  const { units, used } = setUp()
+  const ceilings = { hour: null, day: 50 }
+  const waiting = await Promise.all(Array.from({ length: 20 }, () => units.take('a', 'x', ceilings)))
+  const late = units.take('a', 'y', ceilings)
+  await units.close()
+  for (const one of waiting) if (!('why' in one)) one.release()
+  t.match(await late, { why: /stopping/ })
+  t.match(await units.take('a', 'z', ceilings), { why: /stopping/ })
+  t.same([...used.values()], [0, 0])
+})
+
 t.test('egress: without the store nothing with a ceiling is sent', async (t) => {
   const counts: UnitCounts = { take: () => Promise.reject(new Error('down')), give: async () => undefined }
   const units = new Units({ counts, nowMs: () => START_MS, sharers: () => 1 })
