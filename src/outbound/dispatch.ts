@@ -168,15 +168,20 @@ export function makeDispatch({ sites, findRoute, egress, run, after = afterMs }:
         return { ...makeReturned('compose', 'sources are not known yet'), sizeBytes: null, afterMs: AGAIN_MS }
       const { domain } = envelope
       const mail: MailOf = { ...(order.mail ?? SERVICE_MAIL), domain }
-      const [route, dnsMs] = await timed(async () =>
+      const [found, dnsMs] = await timed(async () =>
         needsHosts(plan, mail) ? routeOf(order.destination, domain) : null,
       )
-      if (route !== null && 'result' in route) return { ...route, sizeBytes: null }
+      // A relay may know a domain that the DNS does not.
+      const isForRelays = choosePool(plan, mail, null).pool.members.every(({ source }) => source.isRelay)
+      const isFault = found !== null && 'result' in found
+      if (isFault && !(found.result === 'bounced' && isForRelays)) return { ...found, sizeBytes: null }
+      const route = isFault ? null : found
       const { pool } = choosePool(plan, mail, route?.hosts ?? null)
       const recipient = `${envelope.local}@${domain}`
       const attempt: TimedRun = (signal, underWay) =>
         attemptByPool(egress.failover, {
           pool,
+          hasDocument: plan.hasDocument,
           acceptedAtMs: order.mail?.acceptedAtMs ?? egress.failover.nowMs(),
           mayGoOn: () => !signal.aborted,
           siteOf: (source) => (source.isRelay || route === null ? RELAY_ROUTE.site : route.site),

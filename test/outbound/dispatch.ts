@@ -42,7 +42,10 @@ const prepared = async (text = 'x') => ({
   transmit: { mailFrom: 'b@rp.test', keys: [], copies: 1 },
 })
 
-function setUp(findRoute: ((domain: string) => Promise<MxRoute | ReturnType<typeof makeUnasked>>) | null) {
+function setUp(
+  findRoute: ((domain: string) => Promise<MxRoute | ReturnType<typeof makeUnasked>>) | null,
+  plan = egressPlan({}, findRoute === null),
+) {
   const sites = new Sites({ nowMs: () => 0, random: () => 0.5, after: () => () => undefined, sharers: () => 1 })
   const jobs: { job: MailJob; signal: AbortSignal; end(outcome: MailOutcome): void }[] = []
   const run = (job: MailJob, signal: AbortSignal) => new Promise<MailOutcome>((end) => jobs.push({ job, signal, end }))
@@ -56,7 +59,7 @@ function setUp(findRoute: ((domain: string) => Promise<MxRoute | ReturnType<type
   const pass = (minutes: number) => {
     for (const one of [...timers]) if (one.ms === minutes * 60_000 && timers.delete(one)) one.run()
   }
-  const egress = egressOf(egressPlan({}, findRoute === null))
+  const egress = egressOf(plan)
   const find = findRoute ?? (async () => makeUnasked('no-domain'))
   return { dispatch: makeDispatch({ sites, findRoute: find, egress, run, after }), jobs, pass, timers }
 }
@@ -93,6 +96,21 @@ t.test(
     }
   },
 )
+
+t.test('dispatch: mail for a relay needs no domain in the DNS, also with rules for sites [egress.rule]', async (t) => {
+  const pools = [{ name: 'own', sources: [{ source: 'a' }] }]
+  const body = { sources: [{ name: 'a', address: '192.0.2.1' }], pools, rules: [{ site: 'mx.test', pool: 'own' }] }
+  const noDomain = async () => makeUnasked('no-domain')
+  const { dispatch, jobs } = setUp(noDomain, egressPlan(body, true))
+  const outcome = dispatch.send(order('ann@corp.internal'), () => prepared())
+  await settled()
+  t.match(jobs[0]?.job, { transmit: { way: null } })
+  jobs[0]?.end(DELIVERED)
+  t.equal(await outcome, DELIVERED)
+  t.match(await setUp(noDomain, egressPlan(body)).dispatch.send(order('ann@corp.internal'), () => prepared()), {
+    result: 'bounced',
+  })
+})
 
 t.test('dispatch: a message that cannot be composed ends the attempt without a job', async (t) => {
   const { dispatch, jobs } = setUp(async () => ROUTE)

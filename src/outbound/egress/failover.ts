@@ -5,7 +5,8 @@
  * message in the same attempt. No source is tried twice, and none after the time for waiting is over.
  *
  * Guarantees: a block ends a message only when no other source of the pool could have sent it; a source that rests at
- * another site is no reason to wait or to bounce; a unit of a ceiling is released only if nothing was sent.
+ * another site is no reason to wait or to bounce; a unit of a ceiling is released only if nothing was sent. Without a
+ * document no source rests, and a relay rests only while it is down: its replies are about one message.
  *
  * Spec egress.failover, egress.rest, egress.ceiling
  */
@@ -43,6 +44,8 @@ export interface FailoverDeps {
 /** An attempt over a pool. */
 export interface PoolAttempt {
   readonly pool: Pool
+  /** False: there is no document, so no source rests. */
+  readonly hasDocument: boolean
   readonly acceptedAtMs: number
   /** Whether the attempt may begin with another source. */
   readonly mayGoOn: () => boolean
@@ -86,8 +89,9 @@ export async function attemptByPool(deps: FailoverDeps, attempt: PoolAttempt): P
       return outcome
     }
     if (isUnreached(outcome)) unreached.push(source)
-    // A reply is worth more than a source that was not tried.
-    if (last === null || outcome.result !== 'returned') last = outcome
+    // A reply is worth more than a source that was not tried, or has no server in its family.
+    if (last === null || last.result === 'returned' || !(outcome.result === 'returned' || hasNoAddress(outcome)))
+      last = outcome
   }
   const isSpare = here.some(({ source }) => !tried.has(source) && source.fault === null)
   return closing(last as MailOutcome, isSpare)
@@ -116,17 +120,29 @@ async function choose(deps: FailoverDeps, attempt: PoolAttempt, open: readonly P
   }
   const nowMs = deps.nowMs()
   for (const { source } of open) {
-    const standing = deps.rests.standing(source.name, attempt.siteOf(source), nowMs)
+    const standing = standingOf(deps, attempt, source)
     if (source.fault !== null) wait(source, { why: source.fault, untilMs: nowMs + NOT_HERE_MS })
     else if (standing !== null) wait(source, standing)
   }
   while (able.length > 0) {
     const { source } = pickMember(able, deps.random()) as PoolMember
     const unit = await deps.units.take(source.name, attempt.siteOf(source), attempt.ceilingsOf(source))
-    if (!('why' in unit)) return { source, unit }
-    wait(source, unit)
+    // Another attempt may have become the one after the rest in the meantime.
+    const standing = standingOf(deps, attempt, source)
+    if ('why' in unit) wait(source, unit)
+    else if (standing !== null) {
+      unit.release()
+      wait(source, standing)
+    } else {
+      deps.rests.begun(source.name, attempt.siteOf(source), deps.nowMs())
+      return { source, unit }
+    }
   }
   return first ?? { why: 'no source is left', untilMs: nowMs + WAIT_MS }
+}
+
+function standingOf({ rests, nowMs }: FailoverDeps, { hasDocument, siteOf }: PoolAttempt, source: Source) {
+  return hasDocument ? rests.standing(source.name, siteOf(source), nowMs()) : null
 }
 
 async function sendWith(
@@ -138,10 +154,11 @@ async function sendWith(
   const site = attempt.siteOf(source)
   let { unit } = choice
   let isHeld = true
-  deps.rests.begun(source.name, site, deps.nowMs())
   const outcome = await attempt.send(source, {
     async renew() {
       if (unit.isCurrent()) return null
+      // Of an hour and a day, one may go on.
+      unit.release()
       isHeld = false
       const next = await deps.units.take(source.name, site, attempt.ceilingsOf(source))
       if ('why' in next) return next
@@ -160,8 +177,9 @@ async function sendWith(
 
 /** Learns from an attempt whether its source is blocked. */
 function learn(deps: FailoverDeps, attempt: PoolAttempt, source: Source, outcome: MailOutcome): void {
+  if (!attempt.hasDocument) return
   const site = attempt.siteOf(source)
-  const why = blockOf(outcome)
+  const why = source.isRelay ? null : blockOf(outcome)
   if (why !== null) rest(deps, attempt, source, why)
   else if (source.isRelay && isUnreached(outcome)) rest(deps, attempt, source, outcome.response ?? 'it was not reached')
   else if (outcome.contact !== 'answered') deps.rests.unknown(source.name, site)
@@ -184,8 +202,13 @@ export function blockOf({ result, code, classification, response }: MailOutcome)
 
 /** Whether nothing was sent, and another source may do better. */
 function isElsewhere(outcome: MailOutcome): boolean {
-  if (blockOf(outcome) !== null || outcome.code === 421 || isUnreached(outcome)) return true
+  if (blockOf(outcome) !== null || outcome.code === 421 || isUnreached(outcome) || hasNoAddress(outcome)) return true
   return outcome.result === 'returned' && (outcome.phase === 'site' || outcome.isCeiling === true)
+}
+
+/** Whether the site has no server that the source can reach, such as none with an IPv6 address. */
+function hasNoAddress({ phase, classification }: MailOutcome): boolean {
+  return phase === 'dns' && classification === 'RoutingErrors'
 }
 
 function isUnreached({ result, contact, isShared }: MailOutcome): boolean {

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { EgressBody } from '../../../schemas/operator/egress.ts'
 import { makeRefused, makeUnasked } from '../../../src/mail/classify.ts'
 import { makeDeferred, makeDelivered, makeReturned } from '../../../src/mail/outcome.ts'
-import { attemptByPool, blockOf } from '../../../src/outbound/egress/failover.ts'
+import { attemptByPool, blockOf, type UnitHolder } from '../../../src/outbound/egress/failover.ts'
 import { REST_MS } from '../../../src/outbound/egress/rests.ts'
 import type { MailOutcome } from '../../../src/outbound/thread/thread-job.ts'
 import { egressOf, egressPlan } from '../../support/world/egress.ts'
@@ -29,7 +29,13 @@ const POOL: Partial<EgressBody> = {
 
 function setUp(
   answers: Readonly<Record<string, MailOutcome>>,
-  { body = POOL, ceilings = {}, absent = [] as string[] } = {},
+  {
+    body = POOL,
+    ceilings = {},
+    absent = [] as string[],
+    hasDocument = true,
+    during = async (_: UnitHolder) => {},
+  } = {},
 ) {
   const clock = { nowMs: 1_000_000 }
   const tried: string[] = []
@@ -37,14 +43,16 @@ function setUp(
   const attempt = (acceptedAtMs = clock.nowMs) =>
     attemptByPool(egress.failover, {
       pool: egress.plan().defaultPool,
+      hasDocument,
       acceptedAtMs,
       mayGoOn: () => true,
       siteOf: () => 'x',
       ceilingsOf: ({ name }) => (ceilings as Record<string, typeof CEILING>)[name] ?? CEILING,
       mask: (text) => text,
       isHere: ({ name }) => !absent.includes(name),
-      send: async ({ name }) => {
+      send: async ({ name }, unit) => {
         tried.push(name)
+        await during(unit)
         return answers[name] ?? DELIVERED
       },
     })
@@ -94,6 +102,53 @@ t.test('egress: a refusal of the recipient or the message tries no other source 
   t.same((await setUp({ a: gone }).attempt()).tried, ['a'])
 })
 
+t.test('egress: without a document a block ends one message, and nothing rests [egress.rest]', async (t) => {
+  for (const outcome of [BLOCKED, reply('421 4.7.1 connection refused by policy'), DEAD]) {
+    const { attempt, egress } = setUp({ default: outcome }, { body: {}, hasDocument: false })
+    for (let n = 0; n < 3; n += 1) t.same(await attempt(), { outcome, tried: ['default'] })
+    t.same(egress.rested, [])
+  }
+})
+
+t.test('egress: a relay rests while it is down, not for its reply to one message [egress.rest]', async (t) => {
+  const sources = [{ name: 'r', relay: 'smtp://relay.test' }]
+  const body = { sources, pools: [{ name: 'all', sources: [{ source: 'r' }] }], defaultPool: 'all' }
+  const { attempt, egress } = setUp({ r: BLOCKED }, { body })
+  t.match(await attempt(), { outcome: { result: 'bounced' }, tried: ['r'] })
+  t.same((await attempt()).tried, ['r'], 'the next message may be another')
+  t.same(egress.rested, [])
+  const down = setUp({ r: DEAD }, { body })
+  t.same((await down.attempt()).tried, ['r'])
+  t.same((await down.attempt()).tried, [])
+})
+
+t.test(
+  'egress: a source of a family that the site lacks leaves the mail to the others [egress.failover]',
+  async (t) => {
+    const four: MailOutcome = {
+      ...makeDeferred('dns', 'RoutingErrors', '4.4.4 no address'),
+      sizeBytes: 1,
+      contact: 'none',
+    }
+    const local: MailOutcome = { ...makeUnasked('private-only'), sizeBytes: 1, contact: 'none' }
+    for (const outcome of [four, local]) {
+      const { attempt, egress } = setUp({ a: outcome })
+      t.same(await attempt(), { outcome: DELIVERED, tried: ['a', 'b'] })
+      t.same(egress.rested, [])
+    }
+    t.match(await setUp({ a: BLOCKED, b: four, c: four }).attempt(), { outcome: BLOCKED, tried: ['a', 'b', 'c'] })
+    t.match(await setUp({ a: four, b: four, c: four }).attempt(), { outcome: four })
+  },
+)
+
+t.test('egress: after a rest one attempt goes first, also if several begin at once [egress.rest]', async (t) => {
+  const { attempt, clock } = setUp({ a: BLOCKED, b: BLOCKED, c: BLOCKED })
+  await attempt()
+  clock.nowMs += REST_MS
+  const { tried } = await Promise.all([attempt(), attempt(), attempt()]).then(([, , last]) => last)
+  t.same([...tried].sort(), ['a', 'b', 'c'], 'each source once')
+})
+
 t.test('egress: a throttled or paused source does not rest, and the next one sends at once', async (t) => {
   const busy = reply('421 4.7.0 too many messages, slow down')
   for (const outcome of [busy, PAUSED]) {
@@ -137,6 +192,17 @@ t.test('egress: nothing sent gives the unit back, an interrupted attempt does no
   const cut = setUp({ a: { ...makeReturned('abort', 'cut'), sizeBytes: null, contact: 'none' } }, { ceilings: one })
   t.same((await cut.attempt()).tried, ['a'])
   t.same((await cut.attempt()).tried, [], 'it may have been sent')
+})
+
+t.test('egress: an attempt that waits into the next hour has one message of the day [egress.ceiling]', async (t) => {
+  const ceilings = { a: { hour: 1, day: 2 }, b: { hour: 0, day: null }, c: { hour: 0, day: null } }
+  const during = async (unit: UnitHolder) => {
+    clock.nowMs += 3_600_000
+    t.equal(await unit.renew(), null)
+  }
+  const { attempt, clock } = setUp({}, { ceilings, during })
+  for (let n = 0; n < 2; n += 1) t.same((await attempt()).tried, ['a'])
+  t.same((await attempt()).tried, [])
 })
 
 t.test('egress: a machine without the address of a source does without it', async (t) => {
