@@ -60,9 +60,11 @@ const MEMORY_BYTES_MAX = 1024 * 1024 * 1024
 
 /** Whether a rewrite at a stop shortens the next start by more than it takes. Takes the text of INFO. */
 export function paysToRewrite(info: string): boolean {
-  const numberOf = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
-  const grownBytes = numberOf('aof_current_size') - numberOf('aof_base_size')
-  return grownBytes >= GROWN_BYTES_MIN && numberOf('used_memory') <= MEMORY_BYTES_MAX
+  const lines = info.split('\r\n')
+  const numberOf = (name: string): number =>
+    Number(lines.find((line) => line.startsWith(name))?.slice(name.length) ?? 0)
+  const grownBytes = numberOf('aof_current_size:') - numberOf('aof_base_size:')
+  return grownBytes >= GROWN_BYTES_MIN && numberOf('used_memory:') <= MEMORY_BYTES_MAX
 }
 
 /**
