@@ -338,9 +338,10 @@ function listTimes({ latency, commits, parseTimes, judgeTimes, firstPosts }: Cou
   ]
 }
 
-function contentFigures({ posts, content, exports, ...counts }: Counts): readonly PageFigure[] {
+function contentFigures({ posts, rawEmails, content, exports, ...counts }: Counts): readonly PageFigure[] {
   return [
     labelled('webhook_attempts', 'Counts finished webhook attempts, by result.', posts, 'result'),
+    labelled('webhook_raw_emails', 'Counts sources of mail for webhooks, by result.', rawEmails, 'result'),
     ...content.figures(),
     ...exports.figures(),
     labelled(
