@@ -63,7 +63,8 @@ export function postedEntries(step: ServerStep, segment: string, untilMs: number
   const packed = moved.map((fact) => receivedBlockFact({ shard, serverId, segment }, fact.from))
   if (!packed.every((fact) => facts.has(fact))) return { kind: 'need', facts: packed }
   const cut = found.length > STEP_POSTED ? taken.at(-1)?.posting : undefined
-  const last = cut ?? (listed.length === STEP_POSTINGS ? listed.at(-1)?.id : undefined)
+  // Only an empty answer is the end: a trim in flight takes entries out of a full one.
+  const last = cut ?? listed.at(-1)?.id
   const entries = reads.flatMap((fact) => facts.range(fact))
   const blocks = [...new Map(packed.flatMap((fact) => firstOfScore(facts.sorted(fact))))]
   const results = { kind: 'posted', entries, blocks } as const

@@ -156,8 +156,11 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
     const last = candidates[erased - 1]
     const isCut = erased < candidates.length || candidates.length === STEP_MESSAGES
     if (isCut && last !== undefined) return { ...place, after: entryIdAfter(last.entryId) }
-    if (looked.length < fact.count) return { ...place, segment: null, after: '' }
-    return { ...place, after: entryIdAfter((looked.at(-1) as Entry).id) }
+    // Only an empty answer is the end: a trim in flight takes entries out of a full one.
+    const lastLooked = looked.at(-1)
+    return lastLooked === undefined
+      ? { ...place, segment: null, after: '' }
+      : { ...place, after: entryIdAfter(lastLooked.id) }
   }
   if (candidates.length === 0) return { kind: 'stepped', place: next(0) }
   return eraseMessages(step, { segment, candidates, next })

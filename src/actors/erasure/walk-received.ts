@@ -135,7 +135,8 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
   const entries = facts.range(fact)
   const messages = findMessages(step, entries).slice(0, STEP_MESSAGES)
   const cut = messages.length === STEP_MESSAGES ? messages.at(-1)?.entryId : undefined
-  const last = cut ?? (entries.length === fact.count ? entries.at(-1)?.id : undefined)
+  // Only an empty answer is the end: a trim in flight takes entries out of a full one.
+  const last = cut ?? entries.at(-1)?.id
   const next: WalkPlace =
     last === undefined ? { ...place, segment: null, after: '' } : { ...place, after: entryIdAfter(last) }
   return makeErase(step, { segment, messages, next })

@@ -262,8 +262,8 @@ t.test(
     t.notOk(hasHead(world, tenant, naming))
     t.same(
       places.filter(({ segment }) => segment === first).map(({ posted }) => posted?.[1]),
-      [undefined, 0, 0, 0, 0, 0],
-      '25 postings at a step, and no log of August',
+      [undefined, 0, 0, 0, 0, 0, 0],
+      '25 postings at a step, an empty one at the end, and no log of August',
     )
     t.match(eraseNow(world, tenant, own, { mailbox }), { receivedMessages: 0 })
     t.notMatch(textsOf(world), /order-7|mine-7/)
