@@ -43,5 +43,5 @@ t.test('store away: not ready, 503 with Retry-After, and back without a restart'
   t.match((await service.operate('GET /metrics')).text, /^sendwright_store_up 0$/m)
   await service.redis.restart()
   await until(async () => (await send()).status === 200, 10_000)
-  t.equal((await service.operate('GET /readyz')).status, 200)
+  await until(async () => (await service.operate('GET /readyz')).status === 200, 10_000)
 })
