@@ -201,8 +201,11 @@ t.test('egress: an attempt that waits into the next hour has one message of the 
     t.equal(await unit.renew(), null)
   }
   const { attempt, clock } = setUp({}, { ceilings, during })
-  for (let n = 0; n < 2; n += 1) t.same((await attempt()).tried, ['a'])
-  t.same((await attempt()).tried, [])
+  for (let n = 0; n < 2; n += 1) {
+    t.same((await attempt()).tried, ['a'])
+    clock.nowMs += 3_600_000
+  }
+  t.same((await attempt()).tried, [], 'the day is used up, and no hour is')
 })
 
 t.test('egress: a machine without the address of a source does without it', async (t) => {
