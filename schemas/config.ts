@@ -1,6 +1,6 @@
 /** config - the one description of the environment: name, type, default and a sentence for each variable.
  *
- *  src/config.ts reads the environment by it, and test/contract.ts compares the README's tables with it.
+ *  src/process/config.ts reads the environment by it, and test/contract.ts compares docs/reference/settings.md with it.
  */
 
 import { FIRST_KEY_SETTINGS, type SettingKind } from './first-key-settings.ts'
@@ -33,7 +33,7 @@ export const SECRET_KEY_CHARS_MIN = 32
 
 const port = { kind: 'integer', min: 1, max: 65_535 } as const
 
-/** Every variable of the service, in the order of the README. */
+/** Every variable of the service, in the order of docs/reference/settings.md. */
 export const SETTINGS = [
   {
     name: 'ROLES',

@@ -13,7 +13,7 @@ const TAIL_BYTES = 32
 /** Temporary files of a rewrite, named by the pid of the writing process. */
 const HALF_WRITTEN = /^temp-(?:rewriteaof-(?:bg-)?)?\d+\.(?:aof|rdb)$/
 
-/** The names that redis gives by default, and the embedded one always. */
+/** Redis's default names. The embedded Redis always uses them. */
 export const AOF_DIRECTORY = 'appendonlydir'
 export const AOF_NAME = 'appendonly.aof'
 

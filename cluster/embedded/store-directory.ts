@@ -110,7 +110,8 @@ export class StoreDirectory {
   }
 
   /**
-   * A rewrite removes files that its old manifest names: before a file counts as missing, the manifest is read again.
+   * Compares the files with the manifest, once. A rewrite may remove files between the read of the manifest and the
+   * check of a file, so the caller repeats a failed check.
    */
   private lookAtFiles(): string | null {
     const path = this.manifestPath()

@@ -79,7 +79,7 @@ export interface RedisStoreOptions {
 export interface ClusterNode {
   /** Sends a redirected command to the right node; null if the refusal is not a redirection. */
   sendOn(refusal: string, sending: Sending): Promise<StoreAnswer> | null
-  /** Something is elsewhere than was thought. */
+  /** The store answered MOVED: the known places of slots are out of date. */
   moved(): void
 }
 

@@ -14,10 +14,10 @@ export interface Reply {
   readonly json?: unknown
   readonly text?: string
   readonly bytes?: Uint8Array
-  /** Of `text` and `bytes`; plain text where absent. JSON is always `application/json`. */
+  /** Of `text` and `bytes`; plain text if absent. JSON is always `application/json`. */
   readonly contentType?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** `Set-Cookie` headers beside those. */
+  /** `Set-Cookie` headers, sent in addition to `headers`. */
   readonly cookies?: readonly string[]
   /** Ids of messages that it accepted, for the log of requests, if its body has another form than ours. */
   readonly messageIds?: readonly string[]

@@ -51,7 +51,7 @@ export type FoundValues =
 
 /** A page of keys. */
 export interface ScannedPage {
-  /** The cursor behind the page; `0` at the end of the Redis. */
+  /** The cursor after the page; `0` at the end of the Redis. */
   readonly cursor: string
   readonly visited: number
   /** Each is read when it is asked for. */
@@ -63,7 +63,7 @@ export function eachRedis(nodes: Nodes): readonly Redis[] {
   return [...new Set(Array.from({ length: SHARDS }, (_, shard) => nodes.nodeOf(shard)))]
 }
 
-/** What a cursor depends on: which Redis run, and which shards each of them has. */
+/** The state that a cursor depends on: the running Redis servers, and the shards on each. */
 export async function readRun(nodes: Nodes): Promise<string> {
   const all = eachRedis(nodes)
   const ids = await Promise.all(all.map(async (redis) => /^run_id:(\w+)/m.exec(await redis.info('server'))?.[1] ?? ''))

@@ -54,7 +54,7 @@ export function relayPasswordOwner(source: string): string {
   return `relay password ${source}`
 }
 
-/** Places of the key in heads, and in heads of received mail. */
+/** Places of sealed values: in heads, in heads of received mail, and in rows of DKIM keys. */
 const STORED_AT = 6
 const KEY_AT = 1
 const PRIVATE_KEY_AT = 2

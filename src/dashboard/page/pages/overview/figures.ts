@@ -73,7 +73,7 @@ function add(sum: Figures, row: StatsEntry): Figures {
   }
 }
 
-/** The columns between borders, empty ones included, and those of the period before; with the sums of both. */
+/** Splits the rows at the borders, empty columns included. The first half of the columns is the period before. */
 export function columnsOf(rows: readonly StatsEntry[], borders: readonly number[]) {
   const all = borders.slice(0, -1).map((fromMs, n): FigureColumn => {
     const toMs = borders[n + 1] ?? fromMs
