@@ -61,6 +61,8 @@ const { token } = liveServer
 const [first, second] = vessels as [Vessel, Vessel]
 const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
 const store = new Redis(fleet.redis.socketPath)
+// It is killed with the others, and connected to again.
+store.on('error', () => undefined)
 t.teardown(async () => {
   agent.destroy()
   store.disconnect()

@@ -22,7 +22,7 @@ import { Form, Select } from '../../parts/form.tsx'
 import { List } from '../../parts/list.tsx'
 import { Time } from '../../parts/time.tsx'
 import { say } from '../../parts/toast.tsx'
-import { DEAD_MAX, isFailing, rateOf, resultOf } from '../webhook-words.ts'
+import { DEAD_MAX, deadOf, isFailing, rateOf, resultOf } from '../webhook-words.ts'
 import { DeliveryDialog } from './delivery.tsx'
 import { EVENT_NAMES } from './event-names.ts'
 import { Secrets } from './secrets.tsx'
@@ -31,9 +31,10 @@ import { WebhookState } from './webhooks.tsx'
 
 const STATUSES = ['pending', 'delivered', 'dead'] as const
 const RECEIVED = { full: 'with content', reference: 'as a reference', raw: 'with content and source' } as const
-/** How far back dead deliveries are replayed. */
+/** Hours for which deliveries are kept. */
+const KEPT_HOURS = '720'
+/** How far back dead deliveries are replayed, if not all are. */
 const REPLAYS = [
-  ['720', 'all that are kept (30 days)'],
   ['168', 'the last 7 days'],
   ['24', 'the last day'],
   ['1', 'the last hour'],
@@ -223,7 +224,9 @@ function WebhookHead({ webhook, path, serverId, health, onChange, onQueued }: We
       {opened === 'test' && (
         <TestEvent path={path} events={webhook.events} onClose={() => open(null)} onQueued={onQueued} />
       )}
-      {opened === 'replay' && <ReplayDead path={path} onClose={() => open(null)} onQueued={onQueued} />}
+      {opened === 'replay' && (
+        <ReplayDead path={path} dead={health?.dead} onClose={() => open(null)} onQueued={onQueued} />
+      )}
     </>
   )
 }
@@ -257,8 +260,9 @@ function TestEvent({ path, events, onClose, onQueued }: OrderProps & { events: r
   )
 }
 
-function ReplayDead({ path, onClose, onQueued }: OrderProps) {
-  const [hours, setHours] = useState<string>('720')
+function ReplayDead({ path, dead, onClose, onQueued }: OrderProps & { dead: number | undefined }) {
+  const [hours, setHours] = useState<string>(KEPT_HOURS)
+  const all = dead === undefined ? 'all dead deliveries' : `all ${deadOf(dead)}`
   const send = async () => {
     const createdFrom = new Date(Date.now() - Number(hours) * 3_600_000).toISOString()
     const { queued } = await call<{ queued: number }>('POST', `${path}/replay`, {
@@ -275,7 +279,7 @@ function ReplayDead({ path, onClose, onQueued }: OrderProps) {
           label="Failed in"
           value={hours}
           onChange={setHours}
-          options={REPLAYS}
+          options={[[KEPT_HOURS, `30 days: ${all}`], ...REPLAYS]}
           hint="Each keeps its id, so that your endpoint can recognize repeats."
         />
       </Form>
