@@ -137,8 +137,13 @@ function serverStateTools(client: Sendwright): Tool[] {
     },
     {
       name: 'statistics',
-      description: 'Recipients by hour or day: accepted, delivered, deferred, bounced, complained, unsubscribed.',
-      input: inputOf({ from: INSTANT, to: INSTANT, by: { enum: ['hour', 'day'] } }),
+      description:
+        'Recipients by hour or day, or of the whole period: accepted, delivered, deferred, bounced, complained, unsubscribed. groupBy counts them by receiving site, class of bounce, stream or tag, with the time to hand-over.',
+      input: inputOf({
+        ...{ from: INSTANT, to: INSTANT },
+        by: { enum: ['hour', 'day', 'total'] },
+        groupBy: { enum: ['site', 'class', 'stream', 'tag'] },
+      }),
       isReadOnly: true,
       run: async (input) => fenced('Statistics, the earliest first.', await client.readStats(input)),
     },

@@ -80,6 +80,8 @@ t.test('mcp: a server key searches, explains and sends on a test server [mcp.too
   t.match((await call('read_message', { messageId })).data, { subject: 'Hello', text: 'It works.' })
   t.equal((await call('list_suppressions')).data.suppressions.length, 1)
   t.ok((await call('statistics', { by: 'hour' })).data.stats.length > 0)
+  const { groups } = (await call('statistics', { by: 'total', groupBy: 'class' })).data
+  t.match(groups, [{ group: 'InvalidRecipient', hardBounced: 1 }])
   t.same((await call('list_webhooks')).data, [])
   t.match(await call('read_message', { messageId: '01a1f8d8-8300-7000-8000-0e7faee555a7' }), {
     isError: true,
