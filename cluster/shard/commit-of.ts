@@ -16,7 +16,11 @@ export interface CommitHead {
 export function makeCommit(plan: Plan, head: CommitHead): Commit {
   const deadlines = plan.works.filter(({ deadlineMs, late }) => deadlineMs > 0 && !late)
   return {
-    ...head,
+    shard: head.shard,
+    token: head.token,
+    seq: head.seq,
+    commitId: head.commitId,
+    nowMs: head.nowMs,
     deadlineMs: deadlines.reduce(
       (least, { deadlineMs }) => (least === 0 ? deadlineMs : Math.min(least, deadlineMs)),
       0,

@@ -63,10 +63,12 @@ export function readHeaders(req: Pick<Incoming, 'forEach'>, names = NO_NAMES): R
 
 function readNamedHeader(name: string, value: string): void {
   readHeader(name, value)
-  if (!namesRead.includes(name)) return
+  // The name out of the list, because the engine would have to look for the new string of each request.
+  const known = namesRead[namesRead.indexOf(name)]
+  if (known === undefined) return
   if (reading.named === NO_NAMED) reading.named = {}
   const named = reading.named as Record<string, string>
-  named[name] = named[name] === undefined ? value : `${named[name]},${value}`
+  named[known] = named[known] === undefined ? value : `${named[known]},${value}`
 }
 
 function readHeader(name: string, value: string): void {

@@ -10,7 +10,7 @@
 import { EMAIL_BODY, type EmailAnswer, type EmailBody } from '../../schemas/email.ts'
 import type { Accepted, AcceptedMessage, SendReply } from '../actors/message/send.ts'
 import type { HandlerOf, RequestOf } from '../http/request.ts'
-import { type Answer, type Reply, refusalReply, type SuppressedRecipients } from '../http/respond.ts'
+import { type Answer, refusalReply, type SuppressedRecipients } from '../http/respond.ts'
 import { compileBody } from '../http/shape/validate.ts'
 import { computeFingerprint, normaliseEmail, type SendMessage } from '../sending/email-form.ts'
 import { type SendDeps, type SendResult, sendAll } from '../sending/send.ts'
@@ -68,7 +68,8 @@ async function sendPartial(
     return 'code' in outcome ? refusalBody(outcome) : answerOfMessage(outcome, test)
   })
   const headers = sendHeaders(result, deps.nowMs())
-  return { status: 200, json: { messages: answers }, headers, ...suppressedIn(order.messages, result.outcomes) }
+  const suppressed = suppressedIn(order.messages, result.outcomes)
+  return { status: 200, json: { messages: answers }, headers, ...(suppressed && { suppressed }) }
 }
 
 function makeOrder<Message extends SendMessage | null>(
@@ -102,7 +103,8 @@ function answerSend(
       const json = make(makeAnswers(reply))
       if (json === undefined) return refusalReply('internal_error')
       const headers = sendHeaders(reply, nowMs())
-      return { status: 200, json, headers, ...suppressedIn(order.messages, reply.messages) }
+      const suppressed = suppressedIn(order.messages, reply.messages)
+      return suppressed === null ? { status: 200, json, headers } : { status: 200, json, headers, suppressed }
     })
   const sent = sendAll(deps, order)
   return sent instanceof Promise ? sent.then(conclude) : conclude(sent)
@@ -112,7 +114,7 @@ function answerSend(
 function suppressedIn(
   messages: readonly (SendMessage | null)[],
   outcomes: readonly (AcceptedMessage | { readonly code: string } | null)[],
-): Pick<Reply, 'suppressed'> {
+): Map<string, SuppressedRecipients> | null {
   let suppressed: Map<string, SuppressedRecipients> | null = null
   for (const [place, outcome] of outcomes.entries()) {
     if (outcome === null || 'code' in outcome || outcome.suppressed === undefined) continue
@@ -121,7 +123,7 @@ function suppressedIn(
     suppressed ??= new Map()
     suppressed.set(outcome.messageId, { addresses, isAll: addresses.length === recipients.length })
   }
-  return suppressed === null ? {} : { suppressed }
+  return suppressed
 }
 
 function makeAnswers({ messages, test }: Accepted): EmailAnswer[] {

@@ -1,7 +1,8 @@
 /** form - a form in a URL's encoding is read as URLSearchParams reads it */
 
 import t from 'tap'
-import { parsePairs } from '../../src/doors/mailgun/form.ts'
+import { parsePairs, readForm } from '../../src/doors/mailgun/form.ts'
+import type { EdgeRequest } from '../../src/http/request.ts'
 
 const CASES = [
   '',
@@ -23,6 +24,9 @@ const CASES = [
   'a=%FF%FE',
   'a=%EF%BB%BFb',
   'a=%00',
+  'a=\0',
+  '%00=a',
+  '\0&a=%0',
   'a=%0D%0Ab',
   '%61=%62',
 ]
@@ -30,7 +34,11 @@ const CASES = [
 const PIECES = ['a', '=', '&', '+', '%', '%4', '%41', '%c3%bc', '%ff', 'zz', '\n']
 
 t.test('form: pairs', async (t) => {
-  for (const text of CASES) t.same(parsePairs(Buffer.from(text)), [...new URLSearchParams(text)], JSON.stringify(text))
+  for (const text of CASES) {
+    const form = parsePairs(Buffer.from(text))
+    t.same(form?.fields, [...new URLSearchParams(text)], JSON.stringify(text))
+    t.equal(form?.mayHoldNul, /\0|%00/.test(text), JSON.stringify(text))
+  }
 })
 
 t.test('form: pairs of any text', async (t) => {
@@ -41,14 +49,23 @@ t.test('form: pairs of any text', async (t) => {
   }
   for (let n = 0; n < 5_000; n += 1) {
     const text = Array.from({ length: next(20) }, () => PIECES[next(PIECES.length)]).join('')
-    const found = parsePairs(Buffer.from(text))
+    const found = parsePairs(Buffer.from(text))?.fields
     const expected = [...new URLSearchParams(text)]
     if (JSON.stringify(found) !== JSON.stringify(expected)) t.same(found, expected, JSON.stringify(text))
   }
 })
 
 t.test('form: too many fields', async (t) => {
-  t.equal(parsePairs(Buffer.from('a=b&'.repeat(2_000)))?.length, 2_000)
+  t.equal(parsePairs(Buffer.from('a=b&'.repeat(2_000)))?.fields.length, 2_000)
   t.equal(parsePairs(Buffer.from('a=b&'.repeat(2_001))), null)
-  t.same(parsePairs(Buffer.from('&'.repeat(2_000_000))), [], 'empty ones do not count')
+  t.same(parsePairs(Buffer.from('&'.repeat(2_000_000)))?.fields, [], 'empty ones do not count')
+})
+
+t.test('form: a part in base64 may hold U+0000 that no byte shows', async (t) => {
+  const head = 'Content-Disposition: form-data; name="text"\r\nContent-Transfer-Encoding: base64'
+  const body = Buffer.from(`--x\r\n${head}\r\n\r\nYQBi\r\n--x--\r\n`)
+  const named = { 'content-type': 'multipart/form-data; boundary=x' }
+  const form = await readForm({ body, named } as unknown as EdgeRequest)
+  t.same([...(form?.fields ?? [])], [['text', 'a\0b']])
+  t.equal(form?.mayHoldNul, true)
 })

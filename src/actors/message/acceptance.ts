@@ -86,10 +86,12 @@ export function acceptAll(turn: SendTurn, { rate, telling, bounds, refused }: Ac
   if (body.idempotency !== null) {
     ops.push(...recordOps(body.idempotency, { messageIds: ids, ...(refused && { refused }) }, context))
   }
+  // Copying the counts by a spread into a literal with further fields would take 3 % of the thread's time.
+  const { segment, bounceMails } = acceptance.counts
   const done: Done<SendReply> = {
     kind: 'done',
-    reply: { kind: 'accepted', messages, ...(refused && { refused }), test: body.test, replayed: false, rate },
-    counters: countersAfter(turn, { ...acceptance.counts, hour: hour.value, telling }),
+    reply: acceptedReply(turn, { messages, rate, refused }),
+    counters: countersAfter(turn, { segment, bounceMails, hour: hour.value, telling }),
     ops,
     absent: acceptance.absent,
     due: acceptance.due,
@@ -98,6 +100,21 @@ export function acceptAll(turn: SendTurn, { rate, telling, bounds, refused }: Ac
   const warned = telling === null ? done : announced(done, telling.staged)
   if (acceptance.news.length === 0) return warned
   return tellSuppressed(turn, { ...warned, notes: suppressedNotes(acceptance.news) }, acceptance)
+}
+
+function acceptedReply(
+  { body: { test } }: SendTurn,
+  {
+    messages,
+    rate,
+    refused,
+  }: Pick<AcceptanceTerms, 'rate'> & {
+    readonly messages: readonly AcceptedMessage[]
+    readonly refused: AcceptanceTerms['refused'] | undefined
+  },
+): SendReply {
+  const reply = { kind: 'accepted', messages, test, replayed: false, rate } as const
+  return refused === undefined ? reply : { ...reply, refused }
 }
 
 /** Announces the suppressed recipients. A warning of the same turn may have counted on the same webhooks. */
@@ -173,7 +190,8 @@ class Acceptance {
     const fields: string[] = []
     for (const index of item.recipients.keys()) if (!suppressed.has(index)) fields.push(statusField(short, index))
     this.absent.push(rows.statuses(fields))
-    return { messageId, submittedAtMs, ...(suppressed.size > 0 && { suppressed: [...suppressed] }) }
+    const accepted = { messageId, submittedAtMs }
+    return suppressed.size === 0 ? accepted : { ...accepted, suppressed: [...suppressed] }
   }
 
   // Spec stats.count
@@ -279,7 +297,8 @@ class Acceptance {
       }
       const job: AttemptJob = { message, recipient: { address, index } }
       const lane = laneOf(item.lane, domain)
-      this.due.push({ lane, item: name, atMs: waits ? item.sendAtMs : nowMs, ...(item.sendAtMs === null && { job }) })
+      if (item.sendAtMs === null) this.due.push({ lane, item: name, atMs: nowMs, job })
+      else this.due.push({ lane, item: name, atMs: waits ? item.sendAtMs : nowMs })
     }
   }
 

@@ -22,8 +22,8 @@ export interface Asked {
   /** The body of a route that takes it as it came. */
   readonly pieces?: readonly Buffer[]
   readonly idempotencyKey?: string | null
-  /** Set if all strings of the body are of a JSON body, which was checked for forbidden characters when it came. */
-  readonly areStringsChecked?: true
+  /** Whether no string of the body can have a forbidden character: each was checked when it came. */
+  readonly areStringsChecked?: boolean
   /** The data to which an Idempotency-Key is bound; absent for the body of the request. */
   readonly original?: unknown
   /** Translates a field of ours to the name in the client's request. */

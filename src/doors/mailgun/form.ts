@@ -9,7 +9,13 @@ import { isAscii } from 'node:buffer'
 import type { EdgeRequest } from '../../http/request.ts'
 
 /** The fields of a form; one of a URL has no files. */
-export type Form = Iterable<[string, string | File]>
+export type FormFields = Iterable<[string, string | File]>
+
+export interface Form {
+  readonly fields: FormFields
+  /** Whether a text may hold U+0000, the only forbidden character that decoded UTF-8 can have. */
+  readonly mayHoldNul: boolean
+}
 
 /** Names the headers that a form is read by. */
 export const FORM_HEADER = 'content-type'
@@ -18,13 +24,14 @@ export const FORM_HEADER = 'content-type'
 const FIELDS_MAX = 2_000
 const ENDS_MAX = FIELDS_MAX * 2
 const PART_ENDS_MAX = 10_000
+const NUL = 0
 const EQUALS = 0x3d
 const PLUS = 0x2b
 const PERCENT = 0x25
 const SPACE = 0x20
 /** 1 for the bytes that are not taken as they are. */
 const IS_MARK = Uint8Array.from({ length: 256 }, (_, byte) => ('&=+%'.includes(String.fromCharCode(byte)) ? 1 : 0))
-const MULTIPART = /^\s*multipart\//i
+const MULTIPART = 'multipart/'
 const DIGITS = '0123456789abcdef'
 /** The values of hexadecimal digits by their byte; -1 for any other byte. */
 const HEX = Int8Array.from({ length: 256 }, (_, byte) => DIGITS.indexOf(String.fromCharCode(byte).toLowerCase()))
@@ -33,19 +40,16 @@ const HEX = Int8Array.from({ length: 256 }, (_, byte) => DIGITS.indexOf(String.f
 export function readForm({ body, named }: EdgeRequest): Form | null | Promise<Form | null> {
   const bytes = body as Buffer
   const type = named[FORM_HEADER] ?? ''
-  return MULTIPART.test(type) ? readMultipart(bytes, type) : parsePairs(bytes)
-}
-
-/** Whether a text of the form may hold U+0000, the only forbidden character that decoded UTF-8 can have. */
-export function mayHoldNul({ body }: EdgeRequest): boolean {
-  const bytes = body as Buffer
-  return bytes.includes(0) || bytes.includes('%00')
+  const isMultipart = type.trimStart().slice(0, MULTIPART.length).toLowerCase() === MULTIPART
+  return isMultipart ? readMultipart(bytes, type) : parsePairs(bytes)
 }
 
 async function readMultipart(bytes: Buffer, type: string): Promise<Form | null> {
   if (hasMore(bytes, '\r\n--', PART_ENDS_MAX)) return null
   try {
-    return await new Response(new Uint8Array(bytes), { headers: { [FORM_HEADER]: type } }).formData()
+    const response = new Response(new Uint8Array(bytes), { headers: { [FORM_HEADER]: type } })
+    // A part may be encoded in base64, so the bytes do not show it.
+    return { fields: await response.formData(), mayHoldNul: true }
   } catch {
     return null
   }
@@ -56,7 +60,7 @@ async function readMultipart(bytes: Buffer, type: string): Promise<Form | null> 
  *
  * One pass decodes the body into one buffer and notes where names and values end in it.
  */
-export function parsePairs(bytes: Buffer): [string, string][] | null {
+export function parsePairs(bytes: Buffer): (Form & { readonly fields: [string, string][] }) | null {
   const decoded = Buffer.allocUnsafe(bytes.length)
   const ends: number[] = []
   let isName = true
@@ -78,7 +82,9 @@ export function parsePairs(bytes: Buffer): [string, string][] | null {
     }
   }
   endPair(ends, to, isName)
-  return ends.length > ENDS_MAX ? null : pairsOf(decoded.subarray(0, to), ends)
+  if (ends.length > ENDS_MAX) return null
+  const texts = decoded.subarray(0, to)
+  return { fields: pairsOf(texts, ends), mayHoldNul: texts.includes(NUL) }
 }
 
 /** Nothing between two separators is no pair. */

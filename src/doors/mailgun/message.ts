@@ -5,7 +5,7 @@
 import type { Issue } from '../../../schemas/error.ts'
 import { setField } from '../common/fields.ts'
 import { type Mailbox, parseMailboxes } from '../common/mailbox.ts'
-import type { Form } from './form.ts'
+import type { FormFields } from './form.ts'
 
 /** A mapped message, or the fields that have no counterpart. */
 export type MappedForm =
@@ -16,10 +16,8 @@ export type MappedForm =
     }
   | { readonly issues: readonly Issue[] }
 
-const LISTS = ['to', 'cc', 'bcc']
 /** PHP's clients number the files of a list: `attachment[0]`. */
 const FILES = /^(attachment|inline)(?:\[\d{0,4}\])?$/
-const TEXTS = ['subject', 'text', 'html']
 const VARIABLES = 'recipient-variables'
 /** Names of the metadata that holds all tags of a message. */
 export const TAGS = 'mailgun-tags'
@@ -45,7 +43,7 @@ export function mailgunField(path: string): string {
 }
 
 /** Maps a form. Takes the mode of the key's server. Only a form with files is waited for. */
-export function mapForm(form: Form, mode: 'live' | 'test'): MappedForm | Promise<MappedForm> {
+export function mapForm(form: FormFields, mode: 'live' | 'test'): MappedForm | Promise<MappedForm> {
   const issues: Issue[] = []
   const files: [string, File][] = []
   const mapped = mapFields(form, { mode, files, issues })
@@ -72,7 +70,7 @@ interface Fields {
   readonly people: Map<string, Mailbox[]>
 }
 
-function mapFields(form: Form, mapping: Mapping) {
+function mapFields(form: FormFields, mapping: Mapping) {
   const [headers, metadata, more] = [{}, {}, {}] as [Fields['headers'], Fields['metadata'], Fields['more']]
   const body: Record<string, unknown> = { headers, metadata }
   const fields: Fields = { headers, metadata, body, tags: [], more, people: new Map() }
@@ -91,15 +89,23 @@ function takeField(
   { mode, files, issues }: Mapping,
   { name, value }: { readonly name: string; readonly value: string | File },
 ): void {
-  if (typeof value !== 'string') addFile(files, { name, value, issues })
-  else if (FILES.test(name)) issues.push({ path: name, message: 'Must be a file' })
-  else if (name === 'from') setOnce(body, { name, value: parseOneMailbox(value), issues })
-  else if (LISTS.includes(name)) addPeople(people, name, value)
-  else if (TEXTS.includes(name)) setText(body, { name, value, issues })
-  else if (name.startsWith('h:')) setHeader(headers, { name, value, issues })
-  else if (name.startsWith('v:')) setOnce(metadata, { name, key: name.slice(2), value, issues })
+  if (typeof value !== 'string') {
+    addFile(files, { name, value, issues })
+    return
+  }
+  // Names that the code has: the engine would have to look for the new string of each request as the name of a field.
+  if (name === 'from') setOnce(body, { name: 'from', value: parseOneMailbox(value), issues })
+  else if (name === 'to') addPeople(people, 'to', value)
+  else if (name === 'cc') addPeople(people, 'cc', value)
+  else if (name === 'bcc') addPeople(people, 'bcc', value)
+  else if (name === 'subject') setOnce(body, { name: 'subject', value, issues })
+  else if (name === 'text') setText(body, { name: 'text', value, issues })
+  else if (name === 'html') setText(body, { name: 'html', value, issues })
   else if (name === 'o:tag') tags.push(value)
-  else if (name === VARIABLES) setOnce(more, { name, value, issues })
+  else if (name === VARIABLES) setOnce(more, { name: VARIABLES, value, issues })
+  else if (name.startsWith('v:')) setOnce(metadata, { name, key: name.slice(2), value, issues })
+  else if (name.startsWith('h:')) setHeader(headers, { name, value, issues })
+  else if (FILES.test(name)) issues.push({ path: name, message: 'Must be a file' })
   else takeOption(body, { name, value, mode, issues })
 }
 
@@ -131,7 +137,7 @@ function setOnce(fields: Record<string, unknown>, { name, key = name, value, iss
 
 /** Clients send an empty text beside an HTML body. */
 function setText(body: Record<string, unknown>, given: Given<string>): void {
-  if (given.value !== '' || given.name === 'subject') setOnce(body, given)
+  if (given.value !== '') setOnce(body, given)
 }
 
 function takeOption(

@@ -13,7 +13,7 @@ import { pageFrom } from '../common/pages.ts'
 import { decodeParam } from '../common/path-address.ts'
 import { broadcastField, mapBroadcast } from './broadcast.ts'
 import { refuseDomain } from './domain.ts'
-import { mayHoldNul, readForm } from './form.ts'
+import { readForm } from './form.ts'
 import { mailgunField, mapForm } from './message.ts'
 
 const STREAM_NAME = 'mailgun'
@@ -24,7 +24,7 @@ export const mailgunSend: DoorHandler = async (request, own) => {
   const read = readForm(request)
   const form = read instanceof Promise ? await read : read
   if (form === null) return refuseFields([{ path: '', message: 'Body is not a valid form' }])
-  const mapping = mapForm(form, (request.key as ServerKey).mode)
+  const mapping = mapForm(form.fields, (request.key as ServerKey).mode)
   const mapped = mapping instanceof Promise ? await mapping : mapping
   if ('issues' in mapped) return refuseFields(mapped.issues)
   const { body, variables } = mapped
@@ -36,8 +36,8 @@ export const mailgunSend: DoorHandler = async (request, own) => {
   // Each repeat has another boundary, so an Idempotency-Key is bound to the fields of the form.
   const { idempotencyKey } = request
   const checked = idempotencyKey === null ? body : structuredClone(body)
-  const isChecked = !mayHoldNul(request) && ({ areStringsChecked: true } as const)
-  const asked = { body: checked, original: body, idempotencyKey, rename: mailgunField, ...isChecked }
+  const areStringsChecked = !form.mayHoldNul
+  const asked = { body: checked, original: body, idempotencyKey, rename: mailgunField, areStringsChecked }
   const answer = await own.call('sendEmail', request, asked)
   if (isOwn && isReply(answer) && (answer.json as OwnRefusal | undefined)?.error === 'domain_not_verified')
     return refusalReply('not_found', {}, 'Domain not found')

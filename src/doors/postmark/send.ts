@@ -38,7 +38,7 @@ export const postmarkSend: DoorHandler = async (request, own) => {
   if (mapped === undefined || 'answer' in mapped) return mapped?.answer ?? refusalReply('internal_error')
   if ('issues' in mapped) return refuseFields(mapped.issues)
   const { idempotencyKey } = request
-  const asked = { body: mapped.body, idempotencyKey, rename: postmarkField, areStringsChecked: true as const }
+  const asked = { body: mapped.body, idempotencyKey, rename: postmarkField, areStringsChecked: true }
   const answer = await own.call('sendEmail', request, asked)
   if (!isAccepted(answer)) return answer
   const accepted = answer.json as EmailAnswer

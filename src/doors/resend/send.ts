@@ -28,7 +28,7 @@ export const sendOne: DoorHandler = async (request, own) => {
     body: mapped.body,
     idempotencyKey: makeKey(request),
     rename: resendField,
-    areStringsChecked: true as const,
+    areStringsChecked: true,
   }
   return answerWith<Sent>(await own.call('sendEmail', request, asked), ({ messageId }) => {
     return { json: { id: messageId }, messageIds: [messageId] }

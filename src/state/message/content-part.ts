@@ -106,21 +106,25 @@ export function contentOps(
   const bodyEndsAtMs = contentExpiresAtMs(submittedAtMs, test)
   const attachmentsEndAtMs = attachmentExpiresAtMs(submittedAtMs, { sendAtMs: sendAtMs ?? 0, test })
   const slice = sliceOf(shard, contentId, test)
-  return parts.flatMap(({ part, chunks, blob }): Op[] => {
+  const ops: Op[] = []
+  for (const { part, chunks, blob } of parts) {
     const isBody = part === BODY_PART
-    const bytes = Array.from({ length: chunks }, (_, chunk) => (blob === null ? undefined : blobs[blob + chunk]))
-    const [body] = bytes
-    const isSmall = isBody && chunks === 1 && body !== undefined && body.length <= SLICED_BYTES_MAX
+    const first = blob === null ? undefined : blobs[blob]
+    const isSmall = isBody && chunks === 1 && first !== undefined && first.length <= SLICED_BYTES_MAX
     // Ids may run ahead of the clock that made the command's: such a body would outlive its slice.
-    if (isSmall && bodyEndsAtMs <= slice.endsAtMs)
-      return [{ key: slice.key, write: 'HSET', args: [contentId, body] }, slice.expiry]
+    if (isSmall && bodyEndsAtMs <= slice.endsAtMs) {
+      ops.push({ key: slice.key, write: 'HSET', args: [contentId, first] }, slice.expiry)
+      continue
+    }
     const expiresAtMs = String(isBody ? bodyEndsAtMs : attachmentsEndAtMs)
-    return bytes.map((one, chunk): Op => {
+    for (let chunk = 0; chunk < chunks; chunk += 1) {
       const key = contentKey(shard, contentId, part, chunk)
-      if (one === undefined) return { key, write: 'PEXPIREAT', args: [expiresAtMs] }
-      return { key, write: 'SET', args: [one, 'PXAT', expiresAtMs] }
-    })
-  })
+      const bytes = blob === null ? undefined : blobs[blob + chunk]
+      if (bytes === undefined) ops.push({ key, write: 'PEXPIREAT', args: [expiresAtMs] })
+      else ops.push({ key, write: 'SET', args: [bytes, 'PXAT', expiresAtMs] })
+    }
+  }
+  return ops
 }
 
 /** The parts with their bytes, null unless all came with the command. */
