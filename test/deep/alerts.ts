@@ -72,6 +72,8 @@ const SERIES: Readonly<Record<string, Past>> = {
   'sendwright_certificate_expires_seconds{instance="a"}': always(86_400),
   'sendwright_blocklist_listed{list="bl.example",instance="a"}': always(1),
   'sendwright_domains_undecided{instance="a"}': always(1),
+  'sendwright_sealed_reads_total{result="broken",instance="a"}': since(30, 1),
+  'sendwright_sealed_acts_total{act="seal",result="away",instance="a"}': since(HOUR, 1),
   'http_requests_total{job="sendwright",route="/v1/email",status="200"}': since(HOUR, 100),
   'http_requests_total{job="sendwright",route="/v1/email",status="503"}': since(HOUR, 100),
   'sendwright_redis_up{redis="m1:7001",instance="a"}': always(0),
