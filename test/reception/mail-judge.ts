@@ -108,19 +108,20 @@ t.test('mail-judge: verifying that takes too long leaves SPF [inbound.authentica
 
 t.test('mail-judge: a DNS that never answers ends with the time of the mail', async (t) => {
   const silent: Resolver = { look: () => new Promise(() => undefined), close: () => undefined }
-  const room = makeMailJudge({ resolver: silent, nowMs: () => performance.now(), mailMsMax: 3000 })
+  const room = makeMailJudge({ resolver: silent, nowMs: () => performance.now(), mailMsMax: 6000 })
   t.teardown(() => room.close())
   const nobody = { ...SENDER, address: '', helo: '[192.0.2.1]' }
   // Nothing is asked about it, and the thread has started then.
   await room.judge({ raw: Buffer.from('Subject: x\r\n\r\n'), sender: nobody, checkedAtMs: NOW_MS }).judgement
-  // Waiting for the key and for the policy, each by itself, would take twice as long.
+  // Waiting for the key and for the policy, each by itself, would take twice as long. The thread takes a second or two
+  // on a busy machine.
   const { isRead, judgement: ended } = room.judge({ raw: SIGNED, sender: SENDER, checkedAtMs: NOW_MS })
   t.equal(
     await Promise.race([isRead.then(() => 'read'), ended]),
     'read',
     'its bytes are not held while the DNS is waited for',
   )
-  const judged = await Promise.race([ended, delay(5500, null)])
+  const judged = await Promise.race([ended, delay(11_000, null)])
   t.same(judged?.authentication, AWAY)
   t.equal(judged?.isTemporary, true)
 })
