@@ -138,7 +138,7 @@ function serverStateTools(client: Sendwright): Tool[] {
     {
       name: 'statistics',
       description:
-        'Recipients by hour or day, or of the whole period: accepted, delivered, deferred, bounced, complained, unsubscribed. groupBy counts them by receiving site, class of bounce, stream or tag, with the time to hand-over.',
+        'Recipients by hour or day, or of the whole period: accepted, delivered, deferred, bounced, complained, unsubscribed. groupBy counts outcomes, without accepted, by receiving site, class of bounce, stream or tag, with the time to hand-over; by hour for 8 days.',
       input: inputOf({
         ...{ from: INSTANT, to: INSTANT },
         by: { enum: ['hour', 'day', 'total'] },

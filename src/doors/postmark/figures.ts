@@ -3,7 +3,7 @@
  */
 
 import type { Server } from '../../../schemas/server.ts'
-import type { Stats, StatsEntry, StatsGroup } from '../../../schemas/stats.ts'
+import type { Stats, StatsEntry } from '../../../schemas/stats.ts'
 import type { Stream } from '../../../schemas/stream.ts'
 import type { EdgeRequest } from '../../http/request.ts'
 import type { Answer } from '../../http/respond.ts'
@@ -88,23 +88,21 @@ export const postmarkBounces = daily({
 /** GET /stats/outbound/spam */
 export const postmarkSpam = daily({ SpamComplaint: complained })
 
-/** The figures of a stream or a tag on one day. */
-type Day = Pick<StatsEntry, 'at' | 'accepted' | 'suppressed' | 'hardBounced' | 'softBounced' | 'complained'>
-type Figure = (day: Day) => number
+type Figure = (entry: StatsEntry) => number
 
-function sent({ accepted, suppressed }: Day): number {
+function sent({ accepted, suppressed }: StatsEntry): number {
   return accepted - suppressed
 }
 
-function bounced({ hardBounced, softBounced }: Day): number {
+function bounced({ hardBounced, softBounced }: StatsEntry): number {
   return hardBounced + softBounced
 }
 
-function complained(day: Day): number {
-  return day.complained
+function complained(entry: StatsEntry): number {
+  return entry.complained
 }
 
-function sum(entries: readonly Day[], figure: Figure): number {
+function sum(entries: readonly StatsEntry[], figure: Figure): number {
   return entries.reduce((total, entry) => total + figure(entry), 0)
 }
 
@@ -113,7 +111,7 @@ function daily(figures: Readonly<Record<string, Figure>>): DoorHandler {
   return async (request, own) => {
     const entries = await readDays(request, own)
     if ('answer' in entries) return entries.answer
-    const rowOf = (of: readonly Day[]) =>
+    const rowOf = (of: readonly StatsEntry[]) =>
       Object.fromEntries(Object.entries(figures).map(([name, figure]) => [name, sum(of, figure)]))
     const days = [...new Set(entries.map(({ at }) => at))]
     const Days = days.map((at) => ({ Date: at.slice(0, 10), ...rowOf(entries.filter((entry) => entry.at === at)) }))
@@ -121,12 +119,14 @@ function daily(figures: Readonly<Record<string, Figure>>): DoorHandler {
   }
 }
 
-async function readDays(request: EdgeRequest, own: OwnApi): Promise<readonly Day[] | { readonly answer: Answer }> {
+async function readDays(
+  request: EdgeRequest,
+  own: OwnApi,
+): Promise<readonly StatsEntry[] | { readonly answer: Answer }> {
   const { parameters, issues } = readParameters(request, ['fromdate', 'todate', 'messagestream', 'tag'])
   const { fromMs, toMs } = parseSpan(parameters, issues)
   const { messagestream, tag } = parameters
-  if (tag !== undefined && messagestream !== undefined)
-    issues.push({ path: 'tag', message: 'Must be left out with messagestream' })
+  if (tag !== undefined) issues.push({ path: 'tag', message: 'Statistics are kept for streams, not for tags' })
   if (issues.length > 0) return { answer: refuseFields(issues) }
   const stream = messagestream === undefined ? null : await findStream(request, own, messagestream)
   if (stream !== null && 'answer' in stream) return stream
@@ -135,16 +135,8 @@ async function readDays(request: EdgeRequest, own: OwnApi): Promise<readonly Day
     ...(fromMs !== null && { from: instant(fromMs) }),
     ...(toMs !== null && { to: instant(toMs) }),
     ...(stream !== null && { streamId: stream.streamId }),
-    ...(tag !== undefined && { groupBy: 'tag' }),
   }
   const rename = (path: string) => ({ from: 'fromdate', to: 'todate' })[path] ?? path
   const answer = await own.call('readStats', request, { query, rename })
-  if (!isAccepted(answer)) return { answer }
-  const { stats, groups } = answer.json as Stats
-  return tag === undefined ? stats : groups.filter(({ group, other }) => group === tag && !other).map(dayOf)
-}
-
-/** Acceptances are not counted by tag, so a message counts as sent when it reaches its final state. */
-function dayOf({ at, delivered, hardBounced, softBounced, complained }: StatsGroup): Day {
-  return { at, accepted: delivered + hardBounced + softBounced, suppressed: 0, hardBounced, softBounced, complained }
+  return isAccepted(answer) ? (answer.json as Stats).stats : { answer }
 }

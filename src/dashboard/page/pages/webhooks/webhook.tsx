@@ -31,9 +31,8 @@ import { WebhookState } from './webhooks.tsx'
 
 const STATUSES = ['pending', 'delivered', 'dead'] as const
 const RECEIVED = { full: 'with content', reference: 'as a reference', raw: 'with content and source' } as const
-/** Hours for which deliveries are kept. */
-const KEPT_HOURS = '720'
-/** How far back dead deliveries are replayed, if not all are. */
+const ALL = 'all'
+/** How far back dead deliveries are replayed, in hours, if not all are. */
 const REPLAYS = [
   ['168', 'the last 7 days'],
   ['24', 'the last day'],
@@ -261,10 +260,10 @@ function TestEvent({ path, events, onClose, onQueued }: OrderProps & { events: r
 }
 
 function ReplayDead({ path, dead, onClose, onQueued }: OrderProps & { dead: number | undefined }) {
-  const [hours, setHours] = useState<string>(KEPT_HOURS)
+  const [hours, setHours] = useState<string>(ALL)
   const all = dead === undefined ? 'all dead deliveries' : `all ${deadOf(dead)}`
   const send = async () => {
-    const createdFrom = new Date(Date.now() - Number(hours) * 3_600_000).toISOString()
+    const createdFrom = new Date(hours === ALL ? 0 : Date.now() - Number(hours) * 3_600_000).toISOString()
     const { queued } = await call<{ queued: number }>('POST', `${path}/replay`, {
       body: { createdFrom, status: 'dead' },
     })
@@ -279,7 +278,7 @@ function ReplayDead({ path, dead, onClose, onQueued }: OrderProps & { dead: numb
           label="Failed in"
           value={hours}
           onChange={setHours}
-          options={[[KEPT_HOURS, `30 days: ${all}`], ...REPLAYS]}
+          options={[[ALL, all], ...REPLAYS]}
           hint="Each keeps its id, so that your endpoint can recognize repeats."
         />
       </Form>
