@@ -73,16 +73,20 @@ export class Observer {
    * owner wrote, and may consider an item gone that is back. The guarantees end if a store loses what it acknowledged.
    */
   readonly ungranted = new Set<number>()
+  /** By item and attempt, the time of the store at which it first had an outcome that was handed in. */
+  private readonly toldAtMs = new Map<string, number>()
   private readonly nowMs: () => number
+  private readonly storeMs: () => number
   private readonly takenAt = new Map<number, number>()
   /** By shard, the epoch of the last fence that an order relied on: only later ones write. */
   private readonly fencedFrom = new Map<number, number>()
   /** By shard, what undoes the observations since replicas had everything, or null if the store has no replicas. */
   private undos: Map<number, (() => void)[]> | null = null
 
-  /** `nowMs` returns virtual time. */
-  constructor(nowMs: () => number) {
+  /** `nowMs` returns virtual time, `storeMs` the store's. */
+  constructor(nowMs: () => number, storeMs: () => number) {
     this.nowMs = nowMs
+    this.storeMs = storeMs
   }
 
   violated(sentence: string): void {
@@ -105,12 +109,16 @@ export class Observer {
         const { cmdId, shard } = request
         // Nothing is taken in while it moves.
         if ((await store.metas([shard]))?.[0]?.owner.startsWith(MOVE_PREFIX) === true) return store.handIn(request)
-        const body = unpackStaged(request.body)?.body as { item: string }
+        const body = unpackStaged(request.body)?.body as { item: string; attempt: number }
         this.handedIn.set(cmdId, { shard, item: body.item })
+        const told = `${body.item} ${body.attempt}`
+        const isFirst = !this.toldAtMs.has(told)
+        if (isFirst) this.toldAtMs.set(told, this.storeMs())
         // Submitted again because the answer was lost. It is another copy, which is executed once by itself.
         const wasConsumed = this.seen.consumed.delete(cmdId)
         this.mayUndo(shard, () => {
           this.handedIn.delete(cmdId)
+          if (isFirst) this.toldAtMs.delete(told)
           if (wasConsumed) this.seen.consumed.add(cmdId)
         })
         return store.handIn(request)
@@ -217,6 +225,16 @@ export class Observer {
     if (earlier !== undefined && lane.startsWith(LASTING) && !isExcused(earlier))
       this.violated(`Taken twice: ${item} attempts ${earlier.attempt} and ${attempt}`)
     this.taken.set(item, { worker, attempt, atMs: this.nowMs() })
+  }
+
+  /**
+   * Whether the claim of an accepted attempt ended before the store had its outcome, which its process may still be
+   * handing in (`isTelling`). The next claimant's idea of the store's time is ahead by at most `apartMs`.
+   */
+  wasToldTooLate(item: string, { attempt, worker }: Taken, about: { apartMs: number; isTelling: boolean }): boolean {
+    const claim = this.claimed.get(nameOf({ item, attempt, worker }))
+    const toldAtMs = this.toldAtMs.get(`${item} ${attempt}`) ?? (about.isTelling ? Number.POSITIVE_INFINITY : 0)
+    return claim !== undefined && claim.untilMs - about.apartMs <= Math.min(toldAtMs, this.storeMs())
   }
 
   ends(performance: Performance): void {

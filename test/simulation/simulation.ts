@@ -67,7 +67,10 @@ export class Simulation {
   readonly time = new VirtualTime()
   readonly base: SimStore | SimCluster
   readonly network = new Network(() => this.time.nowMs)
-  readonly observer = new Observer(() => this.time.nowMs)
+  readonly observer = new Observer(
+    () => this.time.nowMs,
+    () => this.storeMs(),
+  )
   readonly clients: Clients
   processes: SimProcess[] = []
   /** How far the store's clock is from virtual time. */
@@ -279,7 +282,7 @@ export class Simulation {
 
   /**
    * The world accepts the result of an effect. It does so once, unless the end of an earlier attempt could not be
-   * known, and never from a process that has lost its claim.
+   * known before its claim ended, and never from a process that has lost its claim.
    */
   takes(process: SimProcess, { performance }: Effect): void {
     const { nowMs } = this.time
@@ -290,7 +293,12 @@ export class Simulation {
       const before = this.processes.find(({ worker }) => worker.id === earlier.worker)
       const mayHaveEnded = before === undefined || before.state === 'dead' || this.observer.setBackAtMs.length > 0
       const wasSilent = before !== undefined && before.doubtedAtMs >= earlier.atMs - SILENT_BEFORE_MS
-      return mayHaveEnded || (wasSilent && nowMs - earlier.atMs >= CLAIMS_STAND_MS - SILENT_BEFORE_MS)
+      if (mayHaveEnded || (wasSilent && nowMs - earlier.atMs >= CLAIMS_STAND_MS - SILENT_BEFORE_MS)) return true
+      const isTelling = [...this.network.handingIn.values()].includes(before.n)
+      return (
+        before !== process &&
+        this.observer.wasToldTooLate(performance.item, earlier, { apartMs: this.apartMs, isTelling })
+      )
     })
   }
 
@@ -300,8 +308,12 @@ export class Simulation {
   private mayOverlap(earlier: Performance, { untilMs, claimedAtMs }: ClaimTimes): boolean {
     const process = this.processes.find(({ worker }) => worker.id === earlier.worker)
     if (process === undefined || this.observer.setBackAtMs.length > 0) return true
-    const apartMs = CLOCKS_APART_MS + (this.base instanceof SimCluster ? CLOCKS_FAR_MS : 0)
-    return untilMs <= this.storeMs() + apartMs || process.doubtedAtMs >= claimedAtMs
+    return untilMs <= this.storeMs() + this.apartMs || process.doubtedAtMs >= claimedAtMs
+  }
+
+  /** By how much two ideas of the store's time differ at most. */
+  private get apartMs(): number {
+    return CLOCKS_APART_MS + (this.base instanceof SimCluster ? CLOCKS_FAR_MS : 0)
   }
 
   private fault(sentence: string): void {
