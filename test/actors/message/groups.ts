@@ -141,7 +141,7 @@ function live(t: Test, world: World, tenant: Tenant, steps: number): Noted[] {
 t.test('groups: thousands of outcomes at six providers are counted without an error [stats.groups]', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
-  const ledger = live(t, world, tenant, 1_500)
+  const ledger = live(t, world, tenant, 3_000)
   const { read } = readerOf(world)
   const ask = async (groupBy: StatsGroupBy, by: StatsBy, fromMs: number) => {
     const query = { groupBy, by, fromMs, toMs: null }
