@@ -109,7 +109,11 @@ export const TLS_REPORT_ROW = strictObject({
 
 /** Answer of GET /v1/domains/{id}/tls-reports, the latest day first. */
 export const TLS_REPORTS = strictObject({
-  totals: strictObject({ sessions: COUNT, succeeded: COUNT, failed: COUNT }),
+  totals: strictObject({
+    sessions: COUNT,
+    succeeded: COUNT,
+    failed: { ...COUNT, description: 'Number of sessions that failed' },
+  }),
   reports: { type: 'array', maxItems: PAGE_MAX, items: TLS_REPORT_ROW },
   next: CURSOR_OR_NULL,
 })

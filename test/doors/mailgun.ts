@@ -43,6 +43,31 @@ async function readMessage(id: string) {
   return (await service.call(`GET /v1/messages/${messageId}`, { token })).json
 }
 
+t.test('mailgun: U+0000 is refused, also in a part in base64', async (t) => {
+  const authorization = `Basic ${Buffer.from(`api:${token}`).toString('base64')}`
+  const post = (type: string, body: string) =>
+    fetch(`${url}/v3/${DOMAIN}/messages`, { method: 'POST', headers: { authorization, 'content-type': type }, body })
+  const partOf = (name: string, value: string, more = '') =>
+    `--x\r\nContent-Disposition: form-data; name="${name}"\r\n${more}\r\n${value}\r\n`
+  const { text: _, ...rest } = plain
+  const parts = Object.entries(rest).map(([name, value]) => partOf(name, value))
+  for (const [base64, status] of [
+    ['YQBi', 400],
+    ['YWI=', 200],
+  ] as const) {
+    const text = partOf('text', base64, 'Content-Transfer-Encoding: base64\r\n')
+    const answer = await post('multipart/form-data; boundary=x', `${parts.join('')}${text}--x--\r\n`)
+    t.equal(answer.status, status, base64)
+  }
+  for (const [text, status] of [
+    ['a%00b', 400],
+    ['ab', 200],
+  ] as const) {
+    const answer = await post('application/x-www-form-urlencoded', `${new URLSearchParams(rest)}&text=${text}`)
+    t.equal(answer.status, status, text)
+  }
+})
+
 t.test('mailgun: files of a list are numbered by the clients of PHP', async (t) => {
   const form = new FormData()
   for (const [name, value] of Object.entries(plain)) form.append(name, value)

@@ -58,6 +58,6 @@ async function runAll(sim: Simulation): Promise<void> {
   }
   if (sim.observer.violations.length > 0) return
   await drain(sim)
-  // A violation ends the peace at once, and whatever is left over then says nothing.
+  // A violation ends the peace at once. Unfinished work is then no further violation.
   if (sim.observer.violations.length === 0) await checkAll(sim)
 }

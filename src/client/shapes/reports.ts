@@ -110,7 +110,7 @@ export interface TlsReports {
   totals: {
     sessions: number
     succeeded: number
-    /** Number of recipients that could not be accepted */
+    /** Number of sessions that failed */
     failed: number
   }
   reports: {

@@ -1,6 +1,6 @@
 /**
- * waiting - what the pages say of things that are due, lost or not there yet: a message that waits for its turn, a link
- * that is pasted over an old one, a read that fails, the dead deliveries of a webhook, and a live server without mail.
+ * waiting - pages of things that are due, lost or not there yet: a message that waits for its turn, a link that is
+ * pasted over an old one, a read that fails, the dead deliveries of a webhook, and a live server without mail.
  */
 import t, { type Test } from 'tap'
 import { until } from '../../support/machine/until.ts'
@@ -38,7 +38,7 @@ t.test('waiting: a live server without mail names the address of the user [dashb
   await context.close()
 })
 
-t.test('waiting: a message that is due says so, and names the site [dashboard.page]', async (t) => {
+t.test('waiting: the page of a due message shows that it waits, and names the site [dashboard.page]', async (t) => {
   await verifyDomain(service.config.httpPort, service.firstRun, { zone, domain: 'acme.example' })
   const order = { token: operatorToken, body: { domain: 'held.example' } }
   t.equal((await service.operate('POST /v1/operator/queue/hold', order)).status, 200)
@@ -88,7 +88,7 @@ t.test('waiting: a read that fails has words of its own, and is read again [dash
   await context.close()
 })
 
-/** A webhook whose health says that so many deliveries are dead: it takes a day until one is. */
+/** A webhook with a number of dead deliveries in its health, put in because a delivery takes a day until it is dead. */
 async function openDead(t: Test, dead: number) {
   const body = { url: 'https://hooks.northwind.example/mail' }
   const { webhookId } = (await service.call('POST /v1/webhooks', { token: testServer.token, body })).json
@@ -114,7 +114,9 @@ t.test(
     t.equal(chosen, 'all 312 dead deliveries')
     await keepPictures(page, 'waiting-replay')
     await dialog.getByRole('button', { name: 'Replay' }).click()
-    const { createdFrom, status } = (await posted).postDataJSON()
+    const order = await posted
+    const { createdFrom, status } = order.postDataJSON()
+    t.equal((await order.response())?.status(), 202)
     t.equal(status, 'dead')
     t.equal(createdFrom, '1970-01-01T00:00:00.000Z')
     await context.close()

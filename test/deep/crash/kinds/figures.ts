@@ -249,7 +249,7 @@ async function readMessages(ids: readonly string[]): Promise<LoggedMessage[]> {
   return messages
 }
 
-/** The log says of each recipient what the provider did. */
+/** The log has for each recipient the outcome of the provider. */
 function checkWorld(t: Test, messages: readonly LoggedMessage[]): void {
   const wrong: string[] = []
   for (const { recipients, events } of messages) {
